@@ -44,6 +44,11 @@ reference as written.
 Target = Callable[[str], str]
 """Returns the target of a link ("": none) that has this one."""
 
+_DRAWING = re.compile(rb"<(?:\w+:)?svg(?=[\s>])([^>]*)")
+_SIZE = re.compile(rb"\s(?:width|height)\s*=")
+_VIEW_BOX = re.compile(
+    rb"\sviewBox\s*=\s*[\"']\s*(?:[-+.\de]+[\s,]+){2}([.\d]{1,9})[\s,]+([.\d]{1,9})\s*[\"']"
+)
 _TEXT_OF_ITS_OWN = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
 """Encodings in which an ASCII byte need not be that character."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
@@ -54,6 +59,18 @@ _ACTIVE = re.compile(r"(?:javascript|vbscript|data):", re.IGNORECASE)
 """What a browser would run or show by itself as a page."""
 _BEFORE_QUERY = re.compile(r"([^?#]*)([?#]?)(.*)", re.DOTALL)
 _BREAKS = {ord(c): None for c in "\t\n\r"}
+
+
+def size_drawing(data: bytes) -> bytes:
+    """Return an SVG with the size of its view box, unless it says a size.
+
+    Without one, a browser enlarges it to its whole window.
+    """
+    root = _DRAWING.search(data)
+    if root is None or _SIZE.search(root[1]) or not (box := _VIEW_BOX.search(root[1])):
+        return data
+    at = root.start(1)
+    return data[:at] + b' width="%b" height="%b"' % box.groups() + data[at:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from functions.content.replay.address import (
 )
 from functions.content.replay.banner import BannerPages
 from functions.content.replay.near import NearCaptures
-from functions.content.replay.page_bytes import KINDS, LARGEST, PageBytes
+from functions.content.replay.page_bytes import KINDS, LARGEST, PageBytes, size_drawing
 from functions.content.replay.references import LINK, REFRESH
 from functions.content.representation import ArgumentError, Representation
 from functions.content.search import CaptureSearch
@@ -50,13 +50,17 @@ _EMPTY = {"cs_": "text/css", "js_": "text/javascript"}
 _STATUSES = (403, 404, 410, 451)
 """Archived errors that are answered as they were; others would have clients or proxies try again,
 and are 404."""
-_SHOWN = header_fields.INLINE | {
-    *("application/xhtml+xml", "image/svg+xml", "text/css", "text/xml", "application/xml"),
-    *("application/json", "text/csv"),
-}
+_SHOWN = header_fields.INLINE | KINDS.keys()
 """Media types that a frame shows."""
+_GENERAL = (header_fields.UNKNOWN_TYPE, "text/xml", "application/xml")
+"""Media types that say less than what was detected."""
 _LOADED = re.compile(r"image/|audio/|video/|font/|application/(?:x-)?font-|application/vnd.ms-font")
-_SCRIPT = re.compile(r"(?:java|ecma|live|j)script", re.IGNORECASE)
+_SCRIPT = re.compile(r"(?:java|ecma|live|j)script")
+_SOURCE = re.compile(
+    r"text/(?!html$).*|application/(?:json|xml|(?:x-)?yaml|sql)|"
+    r"(?!application/xhtml|image/svg).*\+(?:json|xml)"
+)
+"""Text that a frame shows as it is: browsers would save it, or show XML without its tags."""
 _HAS_FRAMES = re.compile(rb"<i?frame", re.IGNORECASE)
 _OF_STORED = ("Accept-Ranges", "Content-Disposition", "Repr-Digest", "ETag", "Link")
 
@@ -178,7 +182,7 @@ class ReplayTask:
         """Return Sheaf's own page around a capture."""
         record = self.replay.repository.record(self.manifest, capture.identifier, fields=("title",))
         title = "" if record is None else record.fields.get("title") or ""
-        media_type = header_fields.media_type(capture.mime or capture.detected or "")
+        media_type = self._find_type(capture.mime or capture.detected or "", capture.detected)
         is_shown = media_type in _SHOWN or media_type.startswith("image/")
         before, behind = self.captures.neighbours(capture)
         return self.replay.banners.show(
@@ -215,7 +219,8 @@ class ReplayTask:
         """Return a capture as a page shows it: rewritten, or as it is archived."""
         content = self.read_content()
         assert content.capture is not None
-        media_type = self._find_type(content)
+        payload = content.original or content.capture
+        media_type = self._find_type(content.media_type, payload.detected)
         form = KINDS.get(media_type)
         shown = Representation(content, False, fixed=self.is_exact(content))
         is_image, status = media_type.startswith("image/"), content.status or 200
@@ -230,9 +235,12 @@ class ReplayTask:
             return response
         headers = {**response.headers, **self._memento(content.capture), **self._guard()}
         if response.status in (200, 206):
-            headers["Content-Type"] = header_fields.media_type(content.media_type)
-            if headers["Content-Type"].partition(";")[0] != media_type:
-                headers["Content-Type"] = media_type
+            archived = header_fields.media_type(content.media_type)
+            essence, _, charset = archived.partition("; ")
+            if essence != media_type:
+                text = f"text/plain; {charset or 'charset=utf-8'}"
+                archived = text if media_type == "text/plain" else media_type
+            headers["Content-Type"] = archived
             if form is not None and not is_image:
                 # The links of a page that is too large to be rewritten would leave the archive.
                 saved = header_fields.disposition(header_fields.UNKNOWN_TYPE, shown.file_name)
@@ -255,6 +263,8 @@ class ReplayTask:
         page = PageBytes.of(data, content.url, form, content.media_type)
         stamp = content.capture.stamp
         body, following = self._replace_references(page, stamp)
+        if media_type == "image/svg+xml" and self.request.modifier == TOP:
+            body = size_drawing(body)
         if following and self.request.modifier in _FRAMES:
             # A sandbox lets no page lead on by itself.
             key = surt.of(following.encode("utf-8", "surrogateescape"))
@@ -311,19 +321,20 @@ class ReplayTask:
         assert body is not None  # with `aim`, no encoding forbids it
         return body, following
 
-    def _find_type(self, content: Content) -> str:
+    def _find_type(self, archived: str, detected: str | None) -> str:
         """Return the media type by which a browser shows a content, without parameters."""
-        essence = header_fields.media_type(content.media_type).partition(";")[0]
-        payload = content.original or content.capture
-        detected = (payload.detected if payload else None) or ""
-        if detected and (
-            essence == header_fields.UNKNOWN_TYPE
-            or (self.request.modifier in _IMAGES and detected.startswith("image/"))
-        ):
-            essence = header_fields.media_type(detected)
-        if self.request.modifier == "cs_" and essence not in KINDS:
+        essence, modifier = (
+            header_fields.media_type(archived).partition(";")[0],
+            self.request.modifier,
+        )
+        is_image = modifier in _IMAGES and (detected or "").startswith("image/")
+        if detected and (essence in _GENERAL or is_image):
+            essence = header_fields.media_type(detected).partition(";")[0]
+        if modifier == "cs_" and essence not in KINDS:
             return "text/css"
-        return "text/plain" if _SCRIPT.search(essence) else essence
+        is_page = modifier in (PAGE, *_FRAMES)
+        is_text = _SCRIPT.search(essence) or (is_page and _SOURCE.fullmatch(essence))
+        return "text/plain" if is_text else essence
 
     def _guard(self) -> Mapping[str, str]:
         parent = self.addresses.origin if self.request.modifier == TOP else ""

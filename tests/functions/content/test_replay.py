@@ -12,6 +12,7 @@ from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.content import assembly
 from functions.content.replay.address import ReplayAddresses, read_replay
+from functions.content.replay.page_bytes import size_drawing
 from functions.http.http_message import Call, HttpResponse
 from functions.reading.duck_repository import DuckRepository
 from tests.clock import CLOCK
@@ -41,6 +42,16 @@ src=/b.png></form><svg><use href=/u.svg#x /><image xlink:href=/s.png /><a xlink:
 <div style="background: url('http://b.cz/d.png')">žluťoučký</div><!--> <a href=http://b.cz/k>k</a>
 </body></html>"""
 
+TEXTS = {
+    "s.js": ("application/javascript", b"alert(1)"),
+    "j.json": ("application/json", b"{}"),
+    "f.rss": ("application/rss+xml", b"<?xml version='1.0'?>\n<rss/>"),
+    "x.xml": ("text/xml", b"<?xml version='1.0'?>\n<a><b>c</b></a>"),
+    "t.csv": ("text/csv", b"a,b"),
+    "s.css": ("text/css", b"a{background:url(i.png)}"),
+}
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 12"><rect/></svg>'
+
 
 def captures() -> Iterator[Capture]:
     html = "text/html"
@@ -48,7 +59,6 @@ def captures() -> Iterator[Capture]:
     yield Capture(f"{HOST}dir/s.css", DATE, b"b{background:url(x.png)}", "text/plain")
     yield Capture(f"{HOST}i.png", "2009-06-01T00:00:00Z", PNG, "application/octet-stream")
     yield Capture(f"{HOST}i.png", "2012-06-01T00:00:00Z", PNG + b"2", "image/png")
-    yield Capture(f"{HOST}s.js", DATE, b"alert(1)", "application/javascript")
     yield Capture(f"{HOST}f.pdf", DATE, b"%PDF-1.4", "application/pdf")
     yield Capture(f"{HOST}stara", DATE, b"", html, "301 Moved", "/nova")
     yield Capture(f"{HOST}nova", DATE, b"", html, "302 Moved", "http://www.a.cz/dir/strana.html")
@@ -68,6 +78,10 @@ def captures() -> Iterator[Capture]:
         yield Capture(f"{HOST}roky", f"{year}-01-01T00:00:00Z", f"<p>{year}".encode(), html)
     yield Capture(f"{HOST}v.css?1393", "2009-05-01T00:00:00Z", b"a{}", "text/css")
     yield Capture(f"{HOST}v.css?2393", "2010-05-01T00:00:00Z", b"b{}", "text/css")
+    for name, (media_type, text) in TEXTS.items():
+        yield Capture(f"{HOST}{name}", DATE, text, media_type)
+    yield Capture(f"{HOST}u.xml", DATE, b"<?xml version='1.0'?>\n<html xmlns='x'/>", "text/xml")
+    yield Capture(f"{HOST}i.svg", DATE, SVG, "image/svg+xml")
     yield Capture(f"{HOST}bez.js", DATE, b"1", "text/javascript")
     yield Capture(f"{HOST}clanek?id=7&utm_source=rss", DATE, b"<title>Sedm</title>", html)
     yield Capture(f"{HOST}tajne.css?1", DATE, b"c{}", "text/css")
@@ -277,6 +291,18 @@ def test_the_banner_names_the_capture_and_its_neighbours(ask: Ask) -> None:
     )
 
 
+def test_what_is_opened_alone_is_in_the_frame_as_it_is(ask: Ask) -> None:
+    for name, (_, text) in TEXTS.items():
+        assert b"<iframe" in bytes(ask(f"{STAMP}/{HOST}{name}").body)  # type: ignore[arg-type]
+        assert ask(f"{STAMP}if_/{HOST}{name}").body == text
+    assert b"<iframe" in bytes(ask(f"20090601000000/{HOST}i.png").body)  # type: ignore[arg-type]
+    sized = SVG.replace(b"<svg", b'<svg width="24" height="12"')
+    assert ask(f"{STAMP}if_/{HOST}i.svg").body == sized
+    assert ask(f"{STAMP}im_/{HOST}i.svg").body == SVG
+    for whole in (sized, SVG.replace(b"viewBox", b"height='1' viewBox"), b"<svg>", b"", b"<svgx>"):
+        assert size_drawing(whole) == whole
+
+
 def test_what_browsers_do_not_show_is_offered(ask: Ask) -> None:
     page = bytes(ask(f"{STAMP}/{HOST}f.pdf").body).decode()  # type: ignore[arg-type]
     assert "<iframe" not in page
@@ -289,7 +315,12 @@ def test_what_browsers_do_not_show_is_offered(ask: Ask) -> None:
         (f"2010im_/{HOST}i.png", "image/png", 200),
         (f"2010oe_/{HOST}i.png", "image/png", 200),
         (f"2009cs_/{HOST}dir/s.css", "text/css; charset=utf-8", 200),
-        (f"2009js_/{HOST}s.js", "text/plain", 200),
+        (f"2009js_/{HOST}s.js", "text/plain; charset=utf-8", 200),
+        # What a frame shows alone: text as it is, as browsers save it or leave out its tags.
+        *((f"2009if_/{HOST}{name}", "text/plain; charset=utf-8", 200) for name in TEXTS),
+        (f"2009if_/{HOST}u.xml", "application/xhtml+xml; charset=utf-8", 200),
+        (f"2009if_/{HOST}i.svg", "image/svg+xml; charset=utf-8", 200),
+        (f"2009cs_/{HOST}s.css", "text/css; charset=utf-8", 200),
         (f"2009id_/{HOST}s.js", "application/javascript", 200),
         (f"2009fr_/{HOST}nic", "text/html; charset=utf-8", 404),
         (f"2009if_/{HOST}utf16", "text/html; charset=utf-16le", 200),
