@@ -1,6 +1,6 @@
 // Copies the text beside a button, and shows the place within an archived page. Pages work without.
 "use strict";
-const archived = document.querySelector(".replay iframe");
+const archived = document.querySelector(".replay iframe[src]");
 if (archived && location.hash) {
   const place = archived.src + location.hash; // loaded already, it is not loaded again
   archived.addEventListener("load", () => { archived.src = place; }, {once: true});

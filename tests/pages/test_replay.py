@@ -95,6 +95,8 @@ def own() -> Iterator[Capture]:
     yield Capture(f"{HOST}b.png", DATE, picture(0, 0, 255), "application/octet-stream")
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"/>'
     yield Capture(f"{HOST}i.svg", DATE, svg, "image/svg+xml")
+    box = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 120"/>'
+    yield Capture(f"{HOST}box.svg?a=1&copy;=2", DATE, box, "image/svg+xml")
     yield Capture(
         f"{HOST}ramy",
         DATE,
@@ -189,6 +191,13 @@ def test_a_page_is_whole(visits: Visits) -> None:
         style = "box => getComputedStyle(box).backgroundImage"
         assert f"oe_/{HOST}b.png" in shown.locator("#import").evaluate(style)
         assert set(visits.answers.values()) == {200, 302}  # of the page, to its exact time
+
+
+def test_a_drawing_alone_has_its_own_size(visits: Visits) -> None:
+    for name, width in (("box.svg?a=1&copy;=2", 200), ("i.svg#x", 60)):
+        with visits.open(f"20090501000000/{HOST}{name}") as page:
+            image = page.frame_locator("main iframe").locator("img")
+            assert image.evaluate("image => image.clientWidth") == width
 
 
 def test_what_is_missing_is_said_in_its_place(visits: Visits) -> None:

@@ -68,6 +68,8 @@ class BannerPages:
             "when": instant_of(capture),
             "date": instant.to_text(instant_of(capture)),
             "frame": addresses.frame(capture.stamp, url) if not message else "",
+            # As the document of a frame it would fill this, whatever its size.
+            "is_drawing": media_type == "image/svg+xml",
             "stored": addresses.resource(capture.stamp, STORED, url),
             "before": before and addresses.page(before.stamp, capture_url(before)),
             "behind": behind and addresses.page(behind.stamp, capture_url(behind)),
@@ -126,19 +128,20 @@ class BannerPages:
         template: str = "replay.html",
         loaded: str = "",
     ) -> Reply:
-        absent = ("when", "date", "frame", "stored", "before", "behind", "identifier", "is_framed")
+        absent = ("when", "date", "frame", "stored", "before", "behind", "identifier")
         body = self._renderer.page(
             template,
             {
-                **dict.fromkeys((*absent, "scripts")),
+                **dict.fromkeys((*absent, "scripts", "is_drawing", "is_framed")),
                 **values,
                 "t": self._text,
                 "root": addresses.base,
                 "name": self._settings["repository.name"],
             },
         )
-        own = "style-src 'self'; img-src 'self'; script-src 'self'; frame-src "
-        policy = f"default-src 'none'; {loaded or f'{own}{addresses.frames}{PATH}/'}; "
+        archived = f"{addresses.frames}{PATH}/"
+        own = f"style-src 'self'; img-src 'self' {archived}; script-src 'self'; "
+        policy = f"default-src 'none'; {loaded or f'{own}frame-src {archived}'}; "
         policy += "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
         guard = {
             "Content-Security-Policy": policy,
