@@ -68,6 +68,9 @@ MEMBER_IMPORTS = {
     "builder.exports.oai": {
         "builder.outputs.dumps",
     },
+    "builder.exports.site": {
+        "builder.outputs.site",
+    },
     "builder.exports.ocfl": {
         "builder.sources.redif",
     },

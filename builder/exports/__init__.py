@@ -14,8 +14,12 @@ from builder.exports.oai import OAI
 from builder.exports.ocfl import OCFL
 from builder.exports.parquet import PARQUET
 from builder.exports.rocrate import ROCRATE
+from builder.exports.site import SITE
 from builder.exports.wacz import WACZ
 from builder.exports.warc import WARC
 
-EXPORTS: tuple[Export, ...] = (OCFL, BAGIT, ROCRATE, WARC, WACZ, CDXJ, DEDUPE, PARQUET, JSONL, OAI)
+EXPORTS: tuple[Export, ...] = (
+    *(OCFL, BAGIT, ROCRATE, WARC, WACZ),
+    *(CDXJ, DEDUPE, PARQUET, JSONL, OAI, SITE),
+)
 """The formats, in the order of the help."""

@@ -44,6 +44,8 @@ _DAMAGES = {
     "its dataset again with `sheaf fileset`",
     "dump-missing dump-altered": "remove all of dumps/, then run `sheaf publish` to make the dumps "
     "anew",
+    "site-missing site-altered": "remove all of site/, then run `sheaf publish` to make the site "
+    "anew",
     "table-missing table-altered": "remove all of tables/, then run `sheaf publish` to "
     "make the tables anew",
     "fixity-damaged": "restore it from a copy, or remove it: its reports are lost then",
@@ -78,6 +80,7 @@ _NOTES = {
     "export-unfinished": "a copy to this store is running or was interrupted; run it again",
     "views-repaired pointer-repaired witness-repaired": "no action needed",
     "dumps-behind": "a publish was interrupted; run `sheaf publish` to complete its dumps",
+    "site-behind": "a publish was interrupted; run `sheaf publish` to complete its site",
     "tables-behind": "run `sheaf publish` to complete its tables",
     "tables-moved": "run `sheaf publish` to write tables for this place",
     "unlisted": "to check leftovers, the obi store and files of datasets too, verify the folder or "

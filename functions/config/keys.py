@@ -93,6 +93,11 @@ ROBOTS = ("pages", "none")
 
 SITE_KEYS: tuple[Field, ...] = (
     row(
+        "site.gzip",
+        flag(True),
+        "documents of `publish.site` have a `.gz` beside them, for hosts that send it",
+    ),
+    row(
         "site.language",
         Field(
             "en",
@@ -315,6 +320,12 @@ KEYS: tuple[Field, ...] = (
         "publish.tables",
         flag(True),
         "each publish describes its data files as tables of Iceberg, below `tables/`",
+    ),
+    row(
+        "publish.site",
+        flag(False),
+        "each publish writes all answers of OAI-PMH as files, below `site/`, for hosts without a "
+        "server",
     ),
     row(
         "publish.memory",

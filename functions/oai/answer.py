@@ -68,7 +68,10 @@ def read_rights(configuration: Configuration) -> Rights:
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The element `<resumptionToken>`; its text is empty on a last page (section 3.5)."""
+    """The element `<resumptionToken>`; its text is empty on a last page (section 3.5).
+
+    A size of 0 stands for an unknown one, and then the cursor is not shown either.
+    """
 
     text: str
     size: int

@@ -9,6 +9,7 @@ snapshots/<n>/settled             its instant, once known that the pointer named
 snapshots/leaves/<digest>.json    descriptions of up to LEAF_FILES data files
 records/<table>/<digest>.parquet  data files, named by their content
 tables/<table>/metadata/...       the data files as tables of Iceberg
+site/...                          all answers of OAI-PMH as files
 fixity.jsonl                      reports of checks
 intake/<run>/...                  ingested rows that are not published yet
 replay/sw.js, replay/ui.js        ReplayWeb.page, where it is installed; no snapshot names them
@@ -31,6 +32,8 @@ SNAPSHOTS = "snapshots/"
 WITNESS = "snapshots/newest.json"
 """It is below `snapshots/`, so that copies include it and roles that only read can read it."""
 TABLES = "tables/"
+SITE = "site/"
+"""Prefix of the files that answer OAI-PMH without a server (builder.outputs.site)."""
 INTAKE = "intake/"
 PURGES = "purges/"
 """Prefix of the objects that name the items of unfinished purges."""

@@ -1,0 +1,155 @@
+"""A list as a chain of pages: pure values, and the names of the files that hold them.
+
+A list is ordered by position. A publish appends a segment of pages, and records that changed leave
+their old pages. So a page has a range of positions that never gains a record. It is named by the
+first one, and keeps that name as long as it exists.
+
+    LIST/all.json            the chain of all records: [[INSTANT, [FIRST, ...]], ...], ascending
+    LIST/all/FIRST.xml       a page of it
+    LIST/set/NAME.json       the chain of a set, with its sets below it
+    LIST/set/NAME/FIRST.xml  a page of it
+"""
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import chain as joined
+from itertools import pairwise
+
+from functions.snapshot import instant
+from functions.snapshot.manifest import Manifest, Span
+from functions.snapshot.seal import refuse_damage
+
+_LONGEST = 200
+"""Characters of a set that is named by itself, because file names have limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSegment:
+    """The pages of one datestamp, by their first positions, ascending."""
+
+    instant: datetime
+    firsts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageFrame:
+    """What a page shows besides its records: whether it is the first, and the page behind it.
+
+    `following` is None on the last page.
+    """
+
+    is_first: bool
+    following: int | None
+
+
+@dataclass(frozen=True)
+class PageChain:
+    """The pages of a list, by segments with ascending instants and positions."""
+
+    segments: tuple[ChainSegment, ...] = ()
+
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """The first positions of all pages, ascending."""
+        return tuple(joined.from_iterable(segment.firsts for segment in self.segments))
+
+    def find_page(self, position: int) -> int | None:
+        """Return the page whose range has a position; None if no page has it."""
+        place = bisect_right(self.firsts, position)
+        return self.firsts[place - 1] if place else None
+
+    def frames(self) -> dict[int, PageFrame]:
+        """Return the frame of each page."""
+        pages = pairwise((*self.firsts, None))
+        return {
+            first: PageFrame(first == self.firsts[0], following)
+            for first, following in pages
+            if first is not None
+        }
+
+    def ranges(self, spans: Iterable[tuple[datetime, Span]]) -> dict[int, Span]:
+        """Return the positions of each page, given the spans of the segments."""
+        ends = {stamp: span.last for stamp, span in spans}
+        return {
+            first: Span(first, ends[segment.instant] if behind is None else behind - 1)
+            for segment in self.segments
+            for first, behind in pairwise((*segment.firsts, None))
+            if first is not None
+        }
+
+    def select(self, last: int, gone: Collection[int] = ()) -> "PageChain":
+        """Return the chain up to a position, without the pages `gone`."""
+        parts = (
+            ChainSegment(s.instant, tuple(f for f in s.firsts if f <= last and f not in gone))
+            for s in self.segments
+        )
+        return PageChain(tuple(segment for segment in parts if segment.firsts))
+
+    def append(self, pages: Iterable[tuple[datetime, int]]) -> "PageChain":
+        """Return the chain with further pages: the instant of each, and its first position."""
+        segments = [*self.segments]
+        for stamp, first in pages:
+            if segments and segments[-1].instant == stamp:
+                segments[-1] = ChainSegment(stamp, (*segments[-1].firsts, first))
+            else:
+                segments.append(ChainSegment(stamp, (first,)))
+        return PageChain(tuple(segments))
+
+    def to_json(self) -> bytes:
+        """Return the chain as JSON, as routers read it."""
+        rows = [[instant.to_text(s.instant), s.firsts] for s in self.segments]
+        return json.dumps(rows, separators=(",", ":")).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> "PageChain":
+        """Parse the output of `to_json`. Raises DamagedStore."""
+        with refuse_damage("a list of the site"):
+            rows = json.loads(data)
+            return PageChain(
+                tuple(
+                    ChainSegment(instant.from_text(stamp), tuple(firsts)) for stamp, firsts in rows
+                )
+            )
+
+
+def list_spans(manifest: Manifest, since: datetime | None) -> list[tuple[datetime, Span]]:
+    """Return the datestamps of a list, ascending, and the positions of the records with each.
+
+    `since` is Manifest.since of the format: earlier publishes have that datestamp.
+    """
+    spans: list[tuple[datetime, Span]] = []
+    for publish in manifest.sequences:
+        stamp = max(publish.effective, since or publish.effective)
+        first = publish.first
+        if spans and spans[-1][0] == stamp:
+            first = spans.pop()[1].first
+        spans.append((stamp, Span(first, publish.last)))
+    return [(stamp, span) for stamp, span in spans if span.first <= span.last]
+
+
+def chain_key(folder: str, spec: str | None) -> str:
+    """Return the name of a chain in the folder of a list; `spec` is None for all records."""
+    return f"{_stem(folder, spec)}.json"
+
+
+def page_key(folder: str, spec: str | None, first: int) -> str:
+    """Return the name of a page."""
+    return f"{_stem(folder, spec)}/{first}.xml"
+
+
+def page_keys(folder: str, spec: str | None, chain: PageChain) -> Iterator[str]:
+    """Yield the names of the pages of a chain."""
+    return (page_key(folder, spec, first) for first in chain.firsts)
+
+
+def _stem(folder: str, spec: str | None) -> str:
+    if spec is None:
+        return f"{folder}/all"
+    if len(spec) > _LONGEST or spec in (".", ".."):
+        spec = f"sha1-{hashlib.sha1(spec.encode(), usedforsecurity=False).hexdigest()}"
+    return f"{folder}/set/{spec}"

@@ -1,0 +1,229 @@
+"""The lists of a snapshot as pages of a site: which there are, and how a page is made."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from builder.outputs.site.chain import PageFrame, list_spans
+from functions.config.configuration import Configuration
+from functions.kinds import DOCUMENTED, IN_FORMATS
+from functions.oai.answer import Answer, ColumnsOf, Content, RecordList, Resumption
+from functions.oai.format import Format, Formats
+from functions.oai.render import check
+from functions.oai.render.render import Renderer, lookups
+from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
+from functions.oai.set_list import configured_sets
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.record_rows import DOCUMENT
+from functions.reading.repository import PublishedRecord, RecordSelection
+from functions.snapshot.manifest import Manifest, Span
+from functions.snapshot.oai_name import MANDATORY
+
+LETTERS = {LIST_RECORDS: "r", LIST_IDENTIFIERS: "i"}
+"""The verbs of lists, and what their folders and tokens begin with."""
+_LARGEST = 3_980_000
+"""The most bytes of the records of a page, as in the answers of a server."""
+_ROWS, _DOCUMENTS = 4096, 256
+"""Records read at once, and those with documents, which may be large."""
+_SETS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SiteList:
+    """A list: its folder, verb and format, and the set whose records it has (None: all)."""
+
+    folder: str
+    verb: str
+    format: Format
+    spec: str | None = None
+
+    @property
+    def is_headers(self) -> bool:
+        """Whether it is ListIdentifiers."""
+        return self.verb == LIST_IDENTIFIERS
+
+    def token(self, first: int) -> str:
+        """Return the token that leads to a page."""
+        parts = (LETTERS[self.verb], self.format.prefix, str(first), self.spec)
+        return ",".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class CutPage:
+    """A page without its frame: its first position, and the XML of its `count` records."""
+
+    first: int
+    body: tuple[bytes, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSnapshot:
+    """A snapshot as a site shows it. `formats` are those of its items."""
+
+    repository: DuckRepository
+    manifest: Manifest
+    configuration: Configuration
+    formats: Formats
+    renderer: Renderer
+    fields: ColumnsOf
+
+    @staticmethod
+    def of(
+        repository: DuckRepository, manifest: Manifest, configuration: Configuration
+    ) -> "SiteSnapshot":
+        """Return a snapshot with the formats of a configuration. Raises ConfigurationError."""
+        formats, renderer = check.open_formats(configuration)
+        _, fields = lookups(configuration, formats, renderer)
+        formats = formats.of_snapshot(manifest)
+        return SiteSnapshot(repository, manifest, configuration, formats, renderer, fields)
+
+    @property
+    def rows(self) -> Sequence[Format]:
+        """The formats that are offered, in the order of ListMetadataFormats."""
+        return self.formats.present(self.manifest).rows
+
+    @property
+    def base_url(self) -> str:
+        """The base URL: the configured one, else a place for it, which a router replaces."""
+        own: str = self.configuration["repository.base_url"]
+        return own or f"http://{self.manifest.namespace}/oai"
+
+    @property
+    def response_date(self) -> datetime:
+        """The responseDate: all until then is in the snapshot, and no later publish is earlier."""
+        return self.manifest.effective + timedelta(seconds=1)
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether the repository has sets, even without records."""
+        manifest = self.manifest
+        return bool(manifest.sets or manifest.origin_sets or configured_sets(self.configuration))
+
+    def list_folders(self) -> Mapping[str, SiteList]:
+        """Return the lists of all records, by folder.
+
+        Formats whose headers are the same share one list of them, that of the first.
+        """
+        lists = (SiteList(f"oai/{row.prefix}/r", LIST_RECORDS, row) for row in self.rows)
+        headers = (SiteList(self.headers_folder(row), LIST_IDENTIFIERS, row) for row in self.rows)
+        folders: dict[str, SiteList] = {}
+        for list_ in (*lists, *headers):
+            folders.setdefault(list_.folder, list_)
+        return folders
+
+    def headers_folder(self, row: Format) -> str:
+        """Return the folder with the headers of a format."""
+        same = (other.prefix for other in self.rows if self._headers(other) == self._headers(row))
+        return f"oai/{next(same)}/i"
+
+    def making(self, list_: SiteList) -> str:
+        """Return a text that changes if a list must be made anew."""
+        since = self.manifest.since(list_.format.prefix)
+        return f"{since and since.isoformat()} {self._sifts(list_.format)}"
+
+    def list_sets(self) -> Iterator[str]:
+        """Yield the sets of the snapshot, sorted. Raises StoreError."""
+        after = ""
+        while rows := self.repository.sets(self.manifest, after, _SETS):
+            yield from (row.spec for row in rows)
+            after = rows[-1].spec
+
+    def spans(self, list_: SiteList) -> list[tuple[datetime, Span]]:
+        """Return the datestamps of a list and their positions (chain.list_spans)."""
+        return list_spans(self.manifest, self.manifest.since(list_.format.prefix))
+
+    def is_empty(self, list_: SiteList) -> bool:
+        """Return whether a list has no records. Raises StoreError."""
+        kinds = tuple(list_.format.crosswalks)
+        selection = RecordSelection(kinds, Span(1, self.manifest.last_position), list_.spec)
+        return selection.is_empty or not self.repository.size(self.manifest, selection)
+
+    def cut(self, list_: SiteList, span: Span, limit: int | None = None) -> Iterator[CutPage]:
+        """Yield the pages of the records at positions of `span`, in all those that fit.
+
+        Up to `limit` records are on a page; without a limit, all are on one page. A page none of
+        whose records can be shown is left out. Raises StoreError.
+        """
+        headers, prefix = list_.is_headers, list_.format.prefix
+        empty = RecordList(
+            (),
+            None if headers else list_.format,
+            None,
+            since=self.manifest.since(prefix),
+            within=list_.format if headers and self._sifts(list_.format) else None,
+        )
+        sheet, first = None, 0
+        for batch in self._read(list_, span):
+            records = batch
+            while records:
+                if sheet is None:
+                    largest = None if limit is None else _LARGEST
+                    sheet = self.renderer.sheet(self.base_url, largest)
+                    first = records[0].position
+                part = records if limit is None else records[: limit - sheet.count]
+                taken = sheet.take(replace(empty, records=part))
+                records = records[taken:]
+                if taken < len(part) or sheet.count == limit:
+                    if any(body := sheet.finish()):
+                        yield CutPage(first, body, sheet.count)
+                    sheet = None
+        if sheet is not None and any(body := sheet.finish()):
+            yield CutPage(first, body, sheet.count)
+
+    def limit(self, list_: SiteList) -> int:
+        """Return the most records of a page."""
+        limit: int = self.configuration[f"pages.{'identifiers' if list_.is_headers else 'records'}"]
+        return limit
+
+    def write_page(self, list_: SiteList, page: CutPage, frame: PageFrame) -> bytes:
+        """Return the document of a page."""
+        resumption = None
+        if frame.following is not None:
+            resumption = Resumption(list_.token(frame.following), 0, 0)
+        elif not frame.is_first:
+            resumption = Resumption("", 0, 0)
+        arguments: list[tuple[str, str]] = [("verb", list_.verb)]
+        if not frame.is_first:
+            arguments.append(("resumptionToken", list_.token(page.first)))
+        else:
+            arguments.append(("metadataPrefix", list_.format.prefix))
+            arguments += [("set", list_.spec)] if list_.spec else []
+        content = RecordList(
+            (), None if list_.is_headers else list_.format, resumption, body=page.body
+        )
+        return self.write(tuple(arguments), content)
+
+    def write(self, arguments: tuple[tuple[str, str], ...], content: Content) -> bytes:
+        """Return the document of an answer."""
+        answer = Answer(self.response_date, self.base_url, arguments, content)
+        return self.renderer.document(replace(answer, in_effect=self.manifest.snapshot))
+
+    def _read(self, list_: SiteList, span: Span) -> Iterator[Sequence[PublishedRecord]]:
+        """Yield the records of a list by position."""
+        manifest, row = self.manifest, list_.format
+        living, sifts = {k for k, count in manifest.kinds().items() if count}, self._sifts(row)
+        columns = (DOCUMENT,) if list_.is_headers else self.fields(row.prefix, manifest.kinds())
+        rest = RecordSelection(
+            tuple(row.crosswalks), span, list_.spec, row.prefix if sifts else None
+        )
+        headers = list_.is_headers and not sifts
+        is_large = not headers and living & DOCUMENTED & row.crosswalks.keys()
+        limit = _DOCUMENTS if is_large else _ROWS
+        while not rest.is_empty:
+            page = self.repository.page(manifest, rest, limit, headers=headers, fields=columns)
+            if not page:
+                return
+            rest = rest.behind(page[-1].position)
+            yield page
+
+    def _sifts(self, row: Format) -> bool:
+        """Return whether records may be unavailable in a format."""
+        sifted = IN_FORMATS & row.crosswalks.keys() & self.manifest.kinds().keys()
+        return row.prefix != MANDATORY and bool(sifted)
+
+    def _headers(self, row: Format) -> tuple[object, ...]:
+        """Return what the headers of a format depend on."""
+        kinds = {kind for kind, count in self.manifest.kinds().items() if count}
+        own = row.prefix if self._sifts(row) else ""
+        return kinds & row.crosswalks.keys(), self.manifest.since(row.prefix), own

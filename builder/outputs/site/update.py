@@ -1,0 +1,408 @@
+"""Update of a site: whole lists where there are none, else the pages that a publish changes.
+
+A reader never meets a missing file: new pages are written first, then those that link to them or
+lost a record, then the chain of the list, the index, and `router.json` last. What was superseded
+stays for a day, for harvests in progress. After a withdrawal it goes at once. A killed update is
+done again from `state.json`, and one that writes whole lists goes on behind what it wrote.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import sha256
+from itertools import chain as joined
+
+from builder.outputs.site.chain import PageChain, PageFrame, chain_key, page_key
+from builder.outputs.site.documents import list_documents, write_router
+from builder.outputs.site.item_index import Entry, ItemIndex, count_digits
+from builder.outputs.site.site_files import SiteFiles
+from builder.outputs.site.site_lists import CutPage, SiteList, SiteSnapshot
+from builder.outputs.site.site_state import LEASE, PROGRESS, ROUTER, SiteState
+from builder.runtime import Advance, Runtime
+from builder.snapshot import recovery
+from builder.snapshot.orphans import ORPHAN_AGE
+from builder.store.durable import batches
+from builder.store.lease import Leases
+from functions.config.configuration import Configuration
+from functions.http.http_message import document_digest
+from functions.kinds import KINDS
+from functions.oai.render.template_filters import escape
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import RecordSelection
+from functions.snapshot import oai_name
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.layout import SITE
+from functions.snapshot.manifest import Span
+from functions.snapshot.seal import replace as revise
+from functions.snapshot.store import Writer
+from functions.store.files import FILE
+
+_CHANGED = (
+    "SELECT identifier, kind, position, list_concat(sets, left_sets), "
+    f"coalesce(deleted AND reason IS NOT NULL, false) FROM {FILE} "
+    "WHERE position > $last ORDER BY position"
+)
+_SETTINGS = ("repository.", "rights.", "formats.", "pages.", "content.address", "site.gzip")
+"""The keys, or what keys begin with, on which every page depends."""
+_ROWS = 4096
+
+
+def update_site(store: Writer, configuration: Configuration, runtime: Runtime) -> None:
+    """Bring the site in a store to its newest snapshot, or remove it if `publish.site` is off.
+
+    Only one process does so at a time. Raises ConfigurationError, Conflict and StoreError.
+    """
+    files = SiteFiles(store, SITE, is_packed=configuration["site.gzip"])
+    if not configuration["publish.site"]:
+        if store.tag(SITE + ROUTER) is not None:
+            runtime.say("publish.site is off: the site in the store is removed")
+            store.remove(SITE + ROUTER)
+            store.remove(*store.keys(SITE))
+        return
+    leases = Leases(store, lambda: runtime.clock().timestamp(), runtime.sleep)
+    with closing(DuckRepository(store)) as repository:
+
+        def open_update() -> "SiteUpdate | None":
+            newest = recovery.current(store)[0].newest()
+            if newest is None:
+                return None
+            manifest = repository.manifest(newest.snapshot)
+            snapshot = SiteSnapshot.of(repository, manifest, configuration)
+            return SiteUpdate(snapshot, files, runtime)
+
+        update = open_update()
+        if update is not None and not update.is_current():
+            with leases.hold(SITE + LEASE, lambda: None):
+                if (update := open_update()) is not None:  # another process may have published
+                    update.run()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedItem:
+    """An item that changed: its kind and position, the sets that it is or was in, with those above.
+
+    `is_withdrawn` tells whether it was withdrawn, so that nothing of it may stay.
+    """
+
+    kind: str
+    position: int
+    sets: frozenset[str]
+    is_withdrawn: bool
+
+
+@dataclass(slots=True)
+class SiteUpdate:
+    """An update of a site to a snapshot."""
+
+    snapshot: SiteSnapshot
+    files: SiteFiles
+    runtime: Runtime
+    _done: tuple[int, PageChain] = field(default=(0, PageChain()), init=False)
+    """The number of whole lists that were written, and the pages of the next one."""
+
+    def is_current(self) -> bool:
+        """Return whether nothing is to be done. Raises StoreError."""
+        state, now = self._read_state(), self.runtime.clock()
+        return (
+            state is not None
+            and state.snapshot == self.snapshot.manifest.snapshot
+            and state.settings == self._digest_settings()
+            and all(since > now - ORPHAN_AGE for since in state.gone.values())
+        )
+
+    def run(self) -> None:
+        """Bring the site to the snapshot, and remove what was superseded. Raises StoreError."""
+        state, now, settings = self._read_state(), self.runtime.clock(), self._digest_settings()
+        manifest = self.snapshot.manifest
+        if state is None or state.settings != settings:
+            self._write_anew(settings, state, now)
+        elif state.snapshot == manifest.snapshot:
+            state.retire(self.files, now)
+        elif self._revise(state, now).items != sum(manifest.kinds().values()):
+            self.runtime.say("the index of the site lacks items: all is written anew")
+            self._write_anew(settings, state, now)
+
+    def _read_state(self) -> SiteState | None:
+        """Return the state of the site, if it is one of an earlier snapshot of this store."""
+        manifest = self.snapshot.manifest
+        with suppress(DamagedStore):  # then all is made anew
+            state = SiteState.read(self.files)
+            if (
+                state is not None
+                and state.store == manifest.store
+                and state.snapshot <= manifest.snapshot
+                and state.snapshot not in manifest.skipped
+            ):
+                return state
+        return None
+
+    def _digest_settings(self) -> str:
+        values = self.snapshot.configuration.values
+        relevant = {name: values[name] for name in sorted(values) if name.startswith(_SETTINGS)}
+        return sha256(json.dumps(relevant).encode()).hexdigest()[:32]
+
+    def _write_anew(self, settings: str, before: SiteState | None, now: datetime) -> None:
+        """Write everything, then remove what does not belong to it."""
+        manifest, folders = self.snapshot.manifest, self.snapshot.list_folders()
+        chains = self._write_lists(folders)
+        total = sum(manifest.kinds().values())
+        kinds = tuple(manifest.kinds())
+        index = ItemIndex(self.files, count_digits(total))
+        items = index.write(self._list_items(kinds))
+        state = SiteState(
+            store=manifest.store,
+            snapshot=manifest.snapshot,
+            position=manifest.last_position,
+            settings=settings,
+            items=items,
+            digits=index.digits,
+            kinds=kinds,
+            lists={folder: self.snapshot.making(list_) for folder, list_ in folders.items()},
+            documents={},
+        )
+        is_apart = before is None or any(
+            item.is_withdrawn for item in self._find_changed(before.position).values()
+        )
+        self._commit(state, before, now, chains, is_apart=is_apart)
+
+    def _revise(self, state: SiteState, now: datetime) -> SiteState:
+        """Write the pages that changed since a state; return the next one."""
+        manifest, folders = self.snapshot.manifest, self.snapshot.list_folders()
+        makings = {folder: self.snapshot.making(list_) for folder, list_ in folders.items()}
+        anew = {f: list_ for f, list_ in folders.items() if state.lists.get(f) != makings[f]}
+        chains = self._write_lists(anew) if anew else set()
+        changed = self._find_changed(state.position)
+        index = ItemIndex(self.files, state.digits)
+        old = index.find(changed)
+        members = defaultdict[str | None, list[str]](list)
+        for name, item in changed.items():
+            for spec in (None, *item.sets):
+                members[spec].append(name)
+        gone: list[str] = []
+        for spec in sorted(members, key=lambda spec: spec or ""):
+            for folder, list_ in folders.items():
+                if folder not in anew:
+                    own = replace(list_, spec=spec)
+                    gone += self._revise_list(own, state.position, members[spec], old)
+        kinds = tuple(dict.fromkeys((*state.kinds, *manifest.kinds())))
+        items = state.items + len(changed) - len(old)
+        if index.is_overfull(items):
+            index = ItemIndex(self.files, count_digits(items))
+            index.write(self._list_items(kinds))
+        elif changed:
+            numbers = {kind: number for number, kind in enumerate(kinds)}
+            entries = {n: (numbers[item.kind], item.position) for n, item in changed.items()}
+            index.revise(entries)
+        after = revise(
+            state,
+            snapshot=manifest.snapshot,
+            position=manifest.last_position,
+            items=items,
+            digits=index.digits,
+            kinds=kinds,
+            lists=makings,
+            gone={**state.gone, **dict.fromkeys(gone, now)},
+        )
+        is_apart = any(item.is_withdrawn for item in changed.values())
+        is_moved = (
+            bool(anew) or state.lists.keys() != makings.keys() or index.digits != state.digits
+        )
+        if items == sum(manifest.kinds().values()):
+            self._commit(
+                after, state, now, chains if is_moved or is_apart else None, is_apart=is_apart
+            )
+        return after
+
+    def _commit(
+        self,
+        state: SiteState,
+        before: SiteState | None,
+        now: datetime,
+        chains: set[str] | None,
+        *,
+        is_apart: bool,
+    ) -> None:
+        """Write the other documents, the router's file and the state; then remove what may go.
+
+        `chains` are those of lists that were written whole; None if no file can be a stray.
+        `is_apart`: nothing superseded may stay.
+        """
+        earlier = before.documents if before else {}
+        documents = dict[str, str]()
+        for name, data in list_documents(self.snapshot):
+            documents[name] = document_digest(data)
+            if earlier.get(name) != documents[name]:
+                self.files.write(name, data)
+        gone = {**state.gone, **dict.fromkeys(earlier.keys() - documents.keys(), now)}
+        state = revise(state, documents=documents, gone=gone)
+        self.files.write(ROUTER, write_router(self.snapshot, state.kinds, state.digits))
+        if chains is not None:
+            state = revise(state, gone=dict.fromkeys(self._clear(state, chains), now))
+        removed = [*state.gone] if is_apart else []
+        if is_apart:
+            state = revise(state, gone={})
+        state.write(self.files)
+        self.files.remove(removed)
+        state.retire(self.files, now)
+
+    def _clear(self, state: SiteState, chains: set[str]) -> list[str]:
+        """Remove the chains of lists that have no records any more; return what is a stray."""
+        whole = {name.removesuffix("all.json") for name in chains if name.endswith("/all.json")}
+        names, stale = list[str](), list[str]()
+        for name in self.files.list_names():
+            is_old = name.endswith(".json") and name.startswith((*whole,)) and name not in chains
+            (stale if is_old else names).append(name)
+        self.files.remove(stale)
+        return state.list_strays(self.files, names)
+
+    def _write_lists(self, folders: Mapping[str, SiteList]) -> set[str]:
+        """Write whole lists; return the names of their chains. A killed one goes on."""
+        manifest = self.snapshot.manifest
+        making = [manifest.store, manifest.snapshot, self._digest_settings(), *folders]
+        key = sha256(json.dumps(making).encode()).hexdigest()
+        begun = (0, PageChain())
+        with suppress(ValueError, KeyError, DamagedStore):
+            progress = json.loads(self.files.find(PROGRESS) or b"{}")
+            if progress["key"] == key:
+                begun = (
+                    progress["lists"],
+                    PageChain.from_json(json.dumps(progress["chain"]).encode()),
+                )
+        total = sum(manifest.kinds().values()) * len(folders)
+        chains: set[str] = set()
+        with self.runtime.progress(total) as advance:
+            for batch in batches(self._list_all(folders, begun, chains, advance)):
+                self.files.write_all(batch)
+                number, chain = self._done
+                document = {"key": key, "lists": number, "chain": json.loads(chain.to_json())}
+                self.files.write(PROGRESS, json.dumps(document).encode())
+        self.files.remove([PROGRESS])
+        return chains
+
+    def _list_all(
+        self,
+        folders: Mapping[str, SiteList],
+        begun: tuple[int, PageChain],
+        chains: set[str],
+        advance: Advance,
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield all files of whole lists, from the list and behind the pages where one began."""
+        specs = (None, *self.snapshot.list_sets())
+        lists = (replace(list_, spec=spec) for spec in specs for list_ in folders.values())
+        for number, list_ in enumerate(lists):
+            key = chain_key(list_.folder, list_.spec)
+            if list_.spec is not None and self.snapshot.is_empty(list_):
+                continue
+            chains.add(key)
+            if number < begun[0]:
+                continue
+            chain, last = PageChain(), 0
+            if number == begun[0] and begun[1].firsts:
+                last = begun[1].firsts[-1]
+                chain = begun[1].select(last - 1)
+            for page, data, longer in self._link(list_, chain, self._cut(list_, last)):
+                self._done, chain = (number, longer), longer
+                if list_.spec is None:
+                    advance(page.count)
+                yield page_key(list_.folder, list_.spec, page.first), data
+            self._done = number + 1, PageChain()
+            yield key, chain.to_json()
+
+    def _cut(self, list_: SiteList, first: int) -> Iterator[tuple[datetime, CutPage]]:
+        """Yield the pages of a list from a position on, each with its datestamp."""
+        for stamp, span in self.snapshot.spans(list_):
+            rest = Span(max(first, span.first), span.last)
+            for page in self.snapshot.cut(list_, rest, self.snapshot.limit(list_)):
+                yield stamp, page
+
+    def _link(
+        self, list_: SiteList, chain: PageChain, pages: Iterable[tuple[datetime, CutPage]]
+    ) -> Iterator[tuple[CutPage, bytes, PageChain]]:
+        """Yield pages that follow a chain with their documents, and the chain up to each."""
+        ahead = iter(pages)
+        now = next(ahead, None)
+        while now is not None:
+            (stamp, page), behind = now, next(ahead, None)
+            frame = PageFrame(not chain.firsts, behind and behind[1].first)
+            chain = chain.append([(stamp, page.first)])
+            yield page, self.snapshot.write_page(list_, page, frame), chain
+            now = behind
+
+    def _revise_list(
+        self, list_: SiteList, last: int, names: Sequence[str], old: Mapping[str, Entry]
+    ) -> list[str]:
+        """Bring a list from the position `last` to the snapshot; return the superseded pages.
+
+        `names` are the items that changed since, and `old` their entries of then.
+        """
+        key, snapshot = chain_key(list_.folder, list_.spec), self.snapshot
+        data = self.files.find(key)
+        before = PageChain.from_json(data) if data else PageChain()
+        rest = before.select(last)
+        ranges = rest.ranges(snapshot.spans(list_))
+        dirty = self._find_dirty(list_, rest, {n: old[n][1] for n in names if n in old})
+        empty = {f for f in dirty if next(snapshot.cut(list_, ranges[f], 1), None) is None}
+        rest = chain = rest.select(last, empty)
+        written: list[PageChain] = []
+
+        def list_new() -> Iterator[tuple[str, bytes]]:
+            for page, document, longer in self._link(list_, rest, self._cut(list_, last + 1)):
+                written[:] = [longer]
+                yield page_key(list_.folder, list_.spec, page.first), document
+
+        self.files.write_all(list_new())
+        chain = written[0] if written else rest
+        frames, earlier = chain.frames(), before.frames()
+        for first in reversed(rest.firsts):  # the last one first, which links to what is new
+            if first in dirty or frames[first] != earlier[first]:
+                page = next(snapshot.cut(list_, ranges[first]))
+                document = snapshot.write_page(list_, replace(page, first=first), frames[first])
+                self.files.write(page_key(list_.folder, list_.spec, first), document)
+        if chain != before:
+            self.files.write(key, chain.to_json())
+        return [page_key(list_.folder, list_.spec, f) for f in {*before.firsts} - {*chain.firsts}]
+
+    def _find_dirty(
+        self, list_: SiteList, chain: PageChain, positions: Mapping[str, int]
+    ) -> set[int]:
+        """Return the pages that still hold one of these items, which left its position."""
+        suspects = defaultdict[int, list[str]](list)
+        for name, position in positions.items():
+            if (first := chain.find_page(position)) is not None:
+                suspects[first].append(name)
+        dirty = set[int]()
+        for first, names in suspects.items():
+            data = self.files.find(page_key(list_.folder, list_.spec, first))
+            marks = (f"<identifier>{escape(name)}</identifier>".encode() for name in names)
+            if data is None or any(mark in data for mark in marks):
+                dirty.add(first)
+        return dirty
+
+    def _find_changed(self, last: int) -> dict[str, ChangedItem]:
+        """Return by identifier the items whose listed version lies behind a position."""
+        repository, manifest = self.snapshot.repository, self.snapshot.manifest
+        changed: dict[str, ChangedItem] = {}
+        groups = repository.catalogue.groups(manifest, "records", last + 1, manifest.last_position)
+        for file, blocks in groups:
+            rows = repository.files.rows(_CHANGED, file, blocks, last=last)
+            for name, kind, position, sets, is_withdrawn in rows:
+                # Positions ascend, so the last version of an item is the listed one.
+                lineage = frozenset(joined.from_iterable(map(oai_name.set_lineage, sets)))
+                changed[name] = ChangedItem(kind, position, lineage, is_withdrawn)
+        return changed
+
+    def _list_items(self, kinds: Sequence[str]) -> Iterator[tuple[str, Entry]]:
+        """Yield the identifiers of all items with their entries in the index."""
+        numbers = {kind: number for number, kind in enumerate(kinds)}
+        manifest = self.snapshot.manifest
+        rest = RecordSelection(tuple(KINDS), Span(1, manifest.last_position))
+        while not rest.is_empty:
+            page = self.snapshot.repository.page(manifest, rest, _ROWS, headers=True)
+            if not page:
+                return
+            for record in page:
+                yield record.identifier, (numbers[record.kind], record.position)
+            rest = rest.behind(page[-1].position)
