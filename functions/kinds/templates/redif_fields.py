@@ -181,15 +181,3 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "titles": titles,
 }
 """Filters of template crosswalks, by name."""
-
-OF_ARGUMENTS = frozenset({"field", "handles", "nodes", "texts"})
-"""Filters of an attribute that their first argument names; of `field`, any argument."""
-NEEDED = {
-    "codes": ("classification-jel",),
-    "date": ("creation-date", "year"),
-    "dois": ("doi",),
-    "keywords": ("keywords",),
-}
-"""Attributes of which the other filters need one."""
-SINGLE = frozenset({"date", "field"})
-"""Filters that return None without a value, not a list."""

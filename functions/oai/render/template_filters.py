@@ -62,21 +62,6 @@ def escape_all(column: Sequence[Any]) -> Sequence[str]:
     return parts if len(parts) == len(column) else [escape(value) for value in column]
 
 
-def print_each(values: Iterable[Any], before: str, after: str) -> str:
-    """Return the escaped values, each between two texts of XML."""
-    if not isinstance(values, list):
-        values = [*values]
-    if not values:
-        return ""
-    try:
-        joined = values[0] if len(values) == 1 else "".join(values)
-        if has_markup(joined):
-            values = [*map(escape, values)]
-        return before + (after + before).join(values) + after
-    except TypeError:  # not only texts
-        return before + (after + before).join(map(escape, values)) + after
-
-
 def attribute(value: str) -> Markup:
     """Escape a text so that an attribute keeps its line breaks (XML 1.0, section 3.3.3)."""
     return Markup(attribute_text(value))

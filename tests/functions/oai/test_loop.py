@@ -106,6 +106,7 @@ def test_a_page_of_headers() -> None:
         ("{{ [title, '<b>' | safe] | join('&') }}\n", False),
         ("{{ sets | map('replace', 'a', '<' | safe) | list }}\n", False),
         ("{% set title = '<b>' | safe %}{{ title }}{{ url }}\n", True),
+        ("{% for s in sets %}{{ s | attribute }}{% endfor %}{{ url | attribute }}\n", True),
     ],
 )
 def test_templates_of_an_operator(tmp_path: Path, source: str, plain: bool) -> None:
@@ -114,31 +115,6 @@ def test_templates_of_an_operator(tmp_path: Path, source: str, plain: bool) -> N
     templates = Templates((tmp_path, TEMPLATES), {})
     loop = check(templates, CAPTURE, "crosswalks/own.xml", page("capture"))
     assert bool(loop._escaped) is plain
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "{% for x in fields | texts('title') + fields | codes %}<b>{{ x }}</b>{% endfor %}\n",
-        "{% for x in fields | texts('title') %}{{ x }}{% else %}none{% endfor %}\n",
-        "{% for x in fields | nodes('author') %}{% for y in x | texts('name') %}{{ y }}{% endfor %}"
-        "{{ x | field('email', 'name') }}{{ loop.index }}{% endfor %}\n",
-        "{{ fields | texts('author', 'name') }}{{ fields | date }}{{ fields | field('note') }}\n",
-        "{% for x in gathered or ['a&', 'b'] %}{{ x }},{% endfor %}{{ handle | attribute }}\n",
-        "{% for name in ['title', 'note'] %}{% for x in fields | texts(name) %}{{ x | attribute }}"
-        "{% endfor %}{% endfor %}{% for x in fields.title if x %}{{ x }}{% endfor %}\n",
-    ],
-)
-def test_absent_attributes_are_skipped_and_loops_joined(tmp_path: Path, source: str) -> None:
-    (tmp_path / "crosswalks").mkdir()
-    (tmp_path / "crosswalks" / "own.xml").write_text(source)
-    records = page("template")
-    fields = records.column("fields")
-    for row, value in enumerate(
-        [{"title": ["A&", "<b>"], "year": ["1998"]}, None, {"title": ["B"]}]
-    ):
-        fields[row] = value if "fields.title" not in source else value or {"title": []}
-    check(Templates((tmp_path, TEMPLATES), {}), CAPTURE, "crosswalks/own.xml", records)
 
 
 def test_an_unknown_value_is_an_error_and_no_empty_text(tmp_path: Path) -> None:
