@@ -20,8 +20,6 @@ from functions.store.s3_request import Tally
 FILE = engine.table("$file")
 """The file parameter in a statement."""
 
-_FEW_ROWS = 16
-"""Number of rows up to which values as objects cost less than a longer statement."""
 _AT_ONCE = 4
 """Limit on concurrent statements that join columns: they share the database's memory."""
 _MOST_OWED = 256
@@ -104,15 +102,10 @@ class Files:
         **values: Any,
     ) -> Columns:
         """Return columns of the first `limit` rows, by position, that satisfy the condition."""
-        rows = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
-        values["limit"] = limit
-        if limit <= _FEW_ROWS:
-            return _transpose(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
-        try:
-            with self._joining:
-                return self._read(names, f"({rows} LIMIT $limit)", file, groups, values)[0]
-        except engine.OutOfMemory:
-            return _transpose(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
+        # Up to some thousand rows, values as objects cost less than a longer statement.
+        sql = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
+        rows = self.rows(f"{sql} LIMIT $limit", file, groups, limit=limit, **values)
+        return {name: [row[number] for row in rows] for number, name in enumerate(names)}
 
     def plain(
         self, table: str, file: DataFile, groups: Sequence[RowGroup]
@@ -214,8 +207,7 @@ class Files:
         if isinstance(groups[0].first, tuple):
             condition += " AND listing = $listing"
             values["listing"] = groups[0].first[0]
-        rows = f"{FILE} WHERE {condition}"
-        loaded, size = self._read(names, rows, file, None if entire else groups, values)
+        loaded, size = self._read(names, condition, file, None if entire else groups, values)
         start, parts = 0, []
         for group in groups:
             end = bisect_right(loaded["position"], _position(group.last))
@@ -230,12 +222,13 @@ class Files:
     def _read(
         self,
         names: Sequence[str],
-        rows: str,
+        condition: str,
         file: DataFile,
         groups: Sequence[RowGroup] | None,
         values: Mapping[str, Any],
     ) -> tuple[Columns, int]:
-        """Return columns of `rows`, a FROM clause, and their approximate size in bytes."""
+        """Return columns of the rows that satisfy the condition, and their approximate size."""
+        rows = f"{FILE} WHERE {condition}"
         sql = f"SELECT {columns.join_columns(names)} FROM {rows}"
         ((*texts,),) = self.rows(sql, file, groups, **values)
         if (split := columns.split_columns(names, texts)) is not None:
@@ -260,10 +253,6 @@ class Files:
                 self._idle.append(cursor)
                 if not self._open:
                     self._close_if_idle()
-
-
-def _transpose(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
-    return {name: [row[number] for row in rows] for number, name in enumerate(names)}
 
 
 def _position(bound: Key) -> int:
