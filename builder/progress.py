@@ -14,43 +14,6 @@ EVERY = 60.0
 """Seconds between two progress lines of an ingest without a terminal."""
 
 
-class _HiddenBar:
-    """What stands for a bar where there is no terminal; tqdm then need not be imported."""
-
-    disable = True
-    total: int | None = None
-
-    def update(self, count: int) -> None:
-        """Do nothing."""
-
-    def refresh(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def write(self, text: str, file: TextIO) -> None:
-        """Print a line."""
-        print(text, file=file)
-
-
-def _make_bar(out: TextIO, what: str, total: int | None, unit: str, form: str | None) -> Any:
-    if not out.isatty():
-        return _HiddenBar()
-    from tqdm import tqdm
-
-    return tqdm(
-        total=total,
-        unit=unit,
-        unit_scale=True,
-        file=out,
-        dynamic_ncols=True,
-        leave=form is not None,
-        bar_format=form,
-        desc=what,
-    )
-
-
 class ProgressBar:
     """A bar over `total` of a unit, shown for the duration of its context; called with increments.
 
@@ -65,8 +28,20 @@ class ProgressBar:
         out: TextIO | None = None,
         form: str | None = None,
     ) -> None:
+        from tqdm import tqdm  # only long work needs it
+
         self._out = out or sys.stderr
-        self._bar = _make_bar(self._out, what, total, unit, form)
+        self._bar: tqdm[Any] = tqdm(
+            total=total,
+            unit=unit,
+            unit_scale=True,
+            file=self._out,
+            dynamic_ncols=True,
+            leave=form is not None,
+            bar_format=form,
+            desc=what,
+            disable=not self._out.isatty(),
+        )
 
     def __enter__(self) -> Self:
         return self
