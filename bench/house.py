@@ -92,9 +92,6 @@ MEMBER_IMPORTS = {
     "builder.snapshot": {
         "functions.kinds.templates",
     },
-    "functions.oai": {
-        "functions.kinds.templates",
-    },
     "functions.site": {
         "functions.kinds.collections",
     },
