@@ -20,8 +20,9 @@ _EXACT, _PAGE, _HOME, _DEPTH, _NAMED, _WHOLE, _SERIES = 10, 20, 15, 2, 15, 20, 1
 is not there, for a site with the name of the query, for the part of the title that the query is, at
 most, and for its terms side by side."""
 _DEEPEST = 5
-_RANK = 1000
-"""Points for a rank: more than all others together."""
+_ANSWERED = 500
+"""Points for what is no archived error or redirect: more than all others together."""
+_RANK = 2 * _ANSWERED
 _PLACES = ("url_host_name", "url_host_registered_domain", "url_surtkey", "fetch_status")
 """Columns that weigh a capture besides its title, URL and media type."""
 
@@ -70,7 +71,8 @@ def join_captures(records: Iterable[FoundRecord]) -> list[FoundRecord]:
     joined = []
     for group in groups.values():
         best = max(group, key=lambda record: record.order)
-        hits = (record.hit for record in group if record.rank == best.rank)
+        alike = best.points // _ANSWERED
+        hits = (record.hit for record in group if record.points // _ANSWERED == alike)
         newest = max(hits, key=lambda hit: (hit.date or "", hit.position))
         hit = replace(newest, captures=len(group))
         joined.append((best.order, replace(best, hit=hit)))
@@ -107,7 +109,8 @@ def examine(
         units = [words.units(words.pieces(text)) for text in texts]
         weights = [_TITLE] + [_OTHER] * (len(units) - 1)
         is_hit = query.matches(units)
-        weight = (words.PAGE, _PAGE + _weigh(query.wanted, units, weights)) if is_hit else None
+        points = _ANSWERED + _PAGE + _weigh(query.wanted, units, weights)
+        weight = (words.PAGE, points) if is_hit else None
     if weight is None:
         return None
     hit = SearchHit(position, identifier, name, title, url, date, sets, 1, media)
@@ -144,7 +147,7 @@ def _weigh_capture(
         for term in query.wanted
     ]
     points = _weigh(query.wanted, [head, front, whole], [_TITLE, _HOST, _URL])
-    points += _PAGE * ("html" in media)
+    points += _ANSWERED * (of_title > 0) + _PAGE * ("html" in media)
     levels = re.findall("[^/?&]+", (surt or "").partition(")/")[2])
     points += _DEPTH * max(0, _DEEPEST - len(levels))
     if is_home:

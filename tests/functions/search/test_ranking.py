@@ -97,6 +97,25 @@ def test_a_query_has_its_page_among_the_first_three(
     assert [ask(world, text).hits[0].url for text in firsts] == [_QUERIES[text] for text in firsts]
 
 
+def test_what_answered_comes_before_errors_and_redirects(world: World) -> None:
+    hosts = {"a.cz": 200, "b.cz": 404, "c.cz": 301, "d.cz": 503}
+    pages = [
+        page(n, f"http://{host}/robots.txt", "Nenalezeno", fetch_status=status)
+        for n, (host, status) in enumerate(hosts.items())
+    ]
+    plain = {"content_mime_type": "text/plain", "fetch_date": "2006-01-01T00:00:00Z"}
+    pages.append(page(8, "http://www.brno.cz/text/robots.txt", None, **plain))
+    pages.append(page(9, "http://www.brno.cz/text/robots.txt", "Chyba", fetch_status=404))
+    world.add(pages)
+    first, second, *others = ask(world, "robots.txt", 9).hits
+    assert (first.url, second.url) == (
+        "http://a.cz/robots.txt",
+        "http://www.brno.cz/text/robots.txt",
+    )
+    assert (second.date, second.captures) == ("2006-01-01T00:00:00Z", 2)
+    assert len(others) == 3
+
+
 def test_runs_of_earlier_versions_are_ranked_by_what_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
