@@ -96,6 +96,9 @@ def examine(
     else:
         fields = kind.find(record.get(DOCUMENT) or documents.get(identifier))
         texts = kind.list_texts(fields, identifier)
+        # "Lebowski, Jeffrey" is also found as the phrase that a reader writes.
+        names = (name.partition(",") for name in kind.authors(fields) if "," in name)
+        texts += [f"{forename} {surname}" for surname, _, forename in names]
         title, url, key = texts[0], kind.url(fields), ""
         date = (kind.search_date or kind.date)(fields)
         url = url if isinstance(url, str) else None

@@ -52,15 +52,18 @@ _DUBLIN_CORE = re.compile(
     r"<(?:[\w\x80-\U0010ffff]+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<"
 )
 _SHAPE = '{"id": "VARCHAR", "records": [{"metadata": "VARCHAR"}]}'
-_TEXTS = (
+_ELEMENTS = (
     "flatten(list_transform(read.records, lambda r: regexp_extract_all(r.metadata, "
-    r"'<(?:[\w\x{80}-\x{10ffff}]+:)?(?:title|creator|identifier)(?:\s[^>]*)?>([^<]*)<', 1)))"
+    r"'<(?:[\w\x{{80}}-\x{{10ffff}}]+:)?(?:{})(?:\s[^>]*)?>([^<]*)<', 1)))"
 )
 """What _DUBLIN_CORE finds, in SQL."""
 _OWN_SHAPE = (
-    '{"id": "VARCHAR", "title": "VARCHAR", "creators": ["VARCHAR"], "subjects": ["VARCHAR"]}'
+    '{"id": "VARCHAR", "title": "VARCHAR", "creators": ["VARCHAR"], "subjects": ["VARCHAR"], '
+    '"records": [{"metadata": "VARCHAR"}]}'
 )
-_OWN_TEXTS = "list_concat([read.title], read.creators, read.subjects)"
+_OWN_TEXTS = (
+    f"list_concat([read.title], read.creators, read.subjects, {_ELEMENTS.format('identifier')})"
+)
 
 
 def find_title(fields: Fields) -> str | None:
@@ -137,7 +140,7 @@ HARVESTED = ItemKind(
     title=find_title,
     texts=list_texts,
     table="harvested",
-    sql_texts=(_SHAPE, _TEXTS, "read.id"),
+    sql_texts=(_SHAPE, _ELEMENTS.format("title|creator|identifier"), "read.id"),
     in_sitemap=False,
     template="oai/harvested.xml",
     filters=lambda: {"as_harvested": find_prefix},
@@ -154,6 +157,7 @@ RECORD = ItemKind(
         f.get("title"),
         *(f.get("creators") or ()),
         *(f.get("subjects") or ()),
+        *(text for name, text in _dublin_core(f) if name == "identifier"),
         f.get("id"),
     ),
     authors=lambda fields: list(fields.get("creators") or ()),

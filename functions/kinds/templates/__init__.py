@@ -42,7 +42,8 @@ COLUMNS = (
 _CLUSTERS = ("primary", "author", "editor")
 _SHAPE = (
     '{"handle": "VARCHAR", "fields": {"title": ["VARCHAR"], "name": ["VARCHAR"], '
-    '"name-full": ["VARCHAR"], ' + ", ".join(f'"{c}": [{{"name": ["VARCHAR"]}}]' for c in _CLUSTERS)
+    '"name-full": ["VARCHAR"], "classification-jel": ["VARCHAR"], '
+    + ", ".join(f'"{c}": [{{"name": ["VARCHAR"]}}]' for c in _CLUSTERS)
 ) + "}}"
 _NAMES = {
     cluster: f"flatten(list_transform(read.fields.{cluster}, lambda one: one.name))"
@@ -63,10 +64,11 @@ def find_title(fields: Fields) -> str | None:
 
 
 def list_texts(fields: Fields) -> list[str | None]:
-    """Return the titles, the authors and editors, and the handle of a template."""
+    """Return the titles, authors, editors, JEL codes and handle of a template."""
     own = fields.get("fields")
     names = [name for c in ("author", "editor") for name in redif_fields.texts(own, c, "name")]
-    return [*redif_fields.titles(own), *names, fields.get("handle")]
+    codes = redif_fields.texts(own, "classification-jel")
+    return [*redif_fields.titles(own), *names, *codes, fields.get("handle")]
 
 
 def list_files(fields: Fields) -> Iterator[tuple[str, str | None]]:
@@ -117,7 +119,8 @@ TEMPLATE = ItemKind(
     table="templates",
     sql_texts=(
         _SHAPE,
-        f"list_concat({_TITLES}, {_NAMES['author']}, {_NAMES['editor']})",
+        f"list_concat({_TITLES}, {_NAMES['author']}, {_NAMES['editor']}, "
+        """read.fields."classification-jel")""",
         "read.handle",
     ),
     type="ScholarlyArticle",

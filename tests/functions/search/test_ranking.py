@@ -158,5 +158,8 @@ def test_the_home_page_of_a_library_comes_first(world: World) -> None:
         "iana": "http://www.iana.org/",
         "lil projects": "https://lil.law.harvard.edu/projects/",
         "root zone": "http://www.iana.org/domains/root",
+        "IANA protocols": "http://www.iana.org/protocols",
+        "reserved domains": "http://www.iana.org/domains/reserved",
+        '"library innovation lab"': "https://lil.law.harvard.edu/projects/",
     }
     assert {text: ask(world, text).hits[0].url for text in wanted} == wanted

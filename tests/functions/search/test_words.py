@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builder.snapshot.word_rows.cut import _PLAIN, _list_of, cut_words
-from functions.kinds import HARVESTED, TEMPLATE, ItemKind
+from functions.kinds import HARVESTED, RECORD, TEMPLATE, ItemKind
 from functions.search import words
 from functions.search.query import LONGEST, SearchQueryError, WordQuery, mark, parse
 from functions.snapshot import oai_name, schema
@@ -126,10 +126,11 @@ _TEXTS = st.lists(st.one_of(_TEXT, st.sampled_from(["", "[A] b", "{}"])), max_si
 _PEOPLE = st.lists(
     st.one_of(_TEXTS.map(lambda names: {"name": names}), st.just("A name")), max_size=2
 )
+_LISTS = ("title", "name", "name-full", "classification-jel")
 _FIELDS = st.fixed_dictionaries(
     {},
     optional={
-        **dict.fromkeys(("title", "name", "name-full"), st.one_of(_TEXTS, st.just([{"a": ["b"]}]))),
+        **dict.fromkeys(_LISTS, st.one_of(_TEXTS, st.just([{"a": ["b"]}]))),
         **dict.fromkeys(("primary", "author", "editor"), _PEOPLE),
     },
 )
@@ -160,7 +161,23 @@ _HARVESTED = st.tuples(
 )
 
 
-@pytest.mark.parametrize(("kind", "items"), [(TEMPLATE, _TEMPLATES), (HARVESTED, _HARVESTED)])
+_OWN = st.tuples(
+    st.sampled_from(["oai:a.cz:books,1", "oai:a.cz:books,é"]),
+    st.fixed_dictionaries(
+        {"id": st.sampled_from(["1", "1 & 2"])},
+        optional={
+            "title": _TEXT,
+            "creators": _TEXTS,
+            "subjects": _TEXTS,
+            "records": st.lists(_ENTRIES, max_size=3),
+        },
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "items"), [(TEMPLATE, _TEMPLATES), (HARVESTED, _HARVESTED), (RECORD, _OWN)]
+)
 def test_sql_and_python_cut_documents_alike(
     kind: ItemKind, items: st.SearchStrategy[tuple[str, dict[str, object]]]
 ) -> None:
