@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 import pytest
 from sickle import Sickle
 
-from builder.serve.server import open_log
 from functions.oai.application import Application
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
@@ -395,21 +394,3 @@ def test_a_log_that_cannot_be_opened_is_told_of_at_once(
     result = published("serve", "--port", "0", "--access-log", tmp_path / name)
     assert result.code == 2
     assert f"access log {tmp_path / name}" in result.err
-
-
-def test_lines_of_several_processes_and_threads_stay_whole(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    logs = [open_log("log", tmp_path) for _ in range(4)]
-
-    def write(number: int) -> None:
-        for n in range(200):
-            log = logs[number % 4]
-            assert log is not None
-            log(f"{number} {n} " + "x" * (n % 97))
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(write, range(8)))
-    lines = path.read_text().splitlines()
-    assert sorted(lines) == sorted(
-        f"{number} {n} " + "x" * (n % 97) for number in range(8) for n in range(200)
-    )

@@ -477,18 +477,6 @@ def test_a_revisit_that_is_ingested_again_has_no_set_of_its_dead_original(world:
     assert sets["revisit"] == ["domain:cz:a", "mime:text:plain"]
 
 
-@pytest.mark.thorough
-def test_a_withdrawn_revisit_comes_back_with_the_original_of_then(world: World) -> None:
-    one = revisit(7, "http://a.cz/1", "D1")
-    world.ingest([O1, one])
-    world.publish()
-    world.withdraw(name(one), "law")
-    world.ingest([O5])
-    world.publish()
-    world.reinstate(name(one))
-    check(world, [O1, O5, one])
-
-
 def everything(world: World) -> str:
     """Return all text in the current data files of records and copies, superseded rows too."""
     leaves = world.newest().tables

@@ -217,11 +217,6 @@ def table_of(world: World, key: str) -> pa.Table:
     return pq.read_table((world.root / key), partitioning=None)
 
 
-def positions_of(world: World, table: str) -> set[int]:
-    keys = [file.key for file in files(world, table)]
-    return {p for key in keys for p in table_of(world, key).column("position").to_pylist()}
-
-
 def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
     index = rows.schema.get_field_index(name)
     return rows.set_column(

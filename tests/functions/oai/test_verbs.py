@@ -5,7 +5,7 @@ from datetime import timedelta, timezone
 import pytest
 
 from functions.snapshot import instant
-from tests.functions.oai.client import BASE, START, Client, Clock
+from tests.functions.oai.client import BASE, START, Client, Clock, content
 from tests.functions.oai.conftest import holding
 from tests.functions.oai.validity import DC, OAI
 from tests.functions.reading.memory import Item, MemoryRepository, capture
@@ -316,3 +316,11 @@ def test_lists_that_are_empty(client: Client, verb):
     assert asked(**{"from": "2026-03-01T11:30:01Z"}) == ["noRecordsMatch"]
     assert asked(metadataPrefix="marc") == ["cannotDisseminateFormat"]
     assert asked(metadataPrefix="marc", set="nope") == ["cannotDisseminateFormat"]
+
+
+def test_every_template_ends_in_one_line_break_and_has_no_empty_lines(client):
+    some = "verb=ListRecords&metadataPrefix=oai_dc"
+    for query in ("verb=Identify", "verb=ListSets", "verb=ListMetadataFormats", some, "verb=x"):
+        text = content(client.raw(query)).decode()
+        assert text.endswith("</OAI-PMH>\n")
+        assert "\n\n" not in text

@@ -25,12 +25,15 @@ from builder.publish.store_copy import CopyResult, export
 from builder.snapshot.orphans import ORPHAN_AGE
 from builder.store.folder import FolderStore
 from functions.config import configuration
+from functions.snapshot import instant, layout
 from functions.snapshot.errors import ConfigurationError, MissingObject, StoreError
 from functions.snapshot.manifest import Manifest
+from tests.bucket import Bucket, fresh
 from tests.builder.conftest import World
 from tests.builder.outputs.dumps.history import apply, die_at, histories, identify
 from tests.builder.outputs.log.conftest import Signed, sign_with
 from tests.extent import examples
+from tests.proxy import Proxy
 
 
 def checkpoint(signed: Signed) -> Checkpoint:
@@ -348,3 +351,47 @@ def test_keys_on_aws_sign_alike(signed: Signed, kind: str) -> None:
     assert asked == [(kind.partition(":")[0], "eu-central-1")]
     note = found.sign_note(Checkpoint(signed.key.name, 0, bytes(32)).to_text())
     assert open_checkpoint(note, [signed.key]).size == 0
+
+
+def test_a_proof_takes_three_requests_and_an_earlier_state_five(
+    signed: Signed, moto_server: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data files have many row groups, of which a proof reads one of each table."""
+    monkeypatch.setattr(layout, "GROUP_ROWS", 256)
+    signed.publish(*range(3000))
+    first = signed.world.clock()
+    signed.world.clock.sleep(60)
+    signed.publish(*range(2900, 6100), title="Another")
+    bucket = fresh(moto_server)
+    upload(signed.world.root, bucket)
+    store = bucket.through(proxy.url)
+    sizes = []
+    for identifier, present in (
+        (identify(7), True),
+        (identify(2950), True),
+        (identify(9999), False),
+    ):
+        proxy.seen.clear()
+        prover = Prover(store)
+        made = prover.prove(identifier)
+        assert len(proxy.took("GET")) <= 3
+        assert verify_bundle(made, [signed.key]).present == present
+        sizes.append(len(made.to_json()))
+        proxy.seen.clear()
+        prover.prove(identify(8))
+        assert len(proxy.took("GET")) <= 2
+        prover.close()
+    proxy.seen.clear()
+    prover = Prover(store)
+    made = prover.prove(identify(7), first)
+    assert len(proxy.took("GET")) <= 5
+    assert verify_bundle(made, [signed.key]).until == instant.to_text(signed.world.clock())
+    prover.close()
+    store.close()
+    assert max(sizes) < 20_000
+
+
+def upload(root: Path, bucket: Bucket) -> None:
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and not path.is_relative_to(root / ".tmp"):
+            bucket.create(path.relative_to(root).as_posix(), path.read_bytes())

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pymarc import Field, Indicators, MARCReader, Record, Subfield
+from pymarc.marc8 import marc8_to_unicode
 
 from builder.sources.records.forms import recognise
+from builder.sources.records.forms.charsets import decode_marc8
 from builder.sources.records.forms.iso2709 import read
 from builder.sources.records.record import (
     KnownRecord,
@@ -141,3 +143,19 @@ def test_a_file_that_is_cut_off_is_not_read_to_its_end() -> None:
         next(items)
     with pytest.raises(RecordsError, match="its gzip is cut off"):
         [*read(io.BytesIO(gzip.compress(marc(1) * 9)[:-9]), ReadOptions())]
+
+
+@given(st.binary(max_size=20))
+def test_each_text_is_what_pymarc_reads(data: bytes) -> None:
+    try:
+        expected = marc8_to_unicode(data, hide_utf8_warnings=True)
+    except UnicodeDecodeError:
+        with pytest.raises(UnicodeDecodeError):
+            decode_marc8(data)
+    else:
+        assert decode_marc8(data) == expected
+
+
+def test_letters_precede_their_accents() -> None:
+    assert decode_marc8(b"g\xe8en\xe2eral \xe1\xe8a \xe8") == "g\xebn\xe9ral \xe0\u0308 "
+    assert decode_marc8(b"\x1b(N\x6b\x4e\x1b(B!") == "\u041a\u043d!"

@@ -1,16 +1,21 @@
-"""Row groups with footers of their own: what a request cuts out of a data file is a file itself."""
+"""Row groups: footers of their own, texts of other files added, and long documents."""
 
 import zlib
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builder.store.parquet import writer
+from builder.store.parquet.reader import add_texts
 from functions.snapshot import layout
+from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.store import engine
 from functions.store.catalog import Catalogue
+from tests.builder.conftest import resize
 from tests.builder.publish.test_scale import generated, made, small
 
 __all__ = ["small"]
@@ -102,3 +107,47 @@ def test_a_manifest_holds_no_more_than_it_should(
     assert manifest.leaves.keys() < {
         r.key for table in layout.SERVED for r in manifest.tables.get(table, ())
     }
+
+
+_PLACES = [(0, 0), (0, 2), (0, 7), (0, 8), (0, 9), (1, 3), (1, 4), (1, 5)]
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_rows_get_their_texts_and_heads(tmp_path: Path, size: int) -> None:
+    paths = [str(tmp_path / f"{number}.parquet") for number in range(2)]
+    for path in paths:
+        texts = pa.table({"text": [f"{{{path}{row}}}" for row in range(10)]})
+        pq.write_table(texts, path, row_group_size=3)
+    rows = [{"number": n, "row": row, "head": "<" if row == 7 else ""} for n, row in _PLACES]
+    batches = [pa.RecordBatch.from_pylist(rows[at : at + size]) for at in range(0, 8, size)]
+    added = [text for b in add_texts(batches, paths, "text") for text in b.to_pydict()["text"]]
+    assert added == [f"{'<' if row == 7 else '{'}{paths[n]}{row}}}" for n, row in _PLACES]
+    Path(paths[1]).write_bytes(b"PAR1")
+    with pytest.raises(StoreError, match=r"1\.parquet cannot be read"):
+        list(add_texts(batches, paths, "text"))
+
+
+_SIZES = [5, 300, 1, 1, 1, 900, 2, 2, 400, 500, 1]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_row_groups_and_batches_end_before_documents_are_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    resize(monkeypatch, GROUP_ROWS=4)
+    monkeypatch.setattr(writer, "GROUP_BYTES", 800)
+    monkeypatch.setattr(writer, "_BATCH_BYTES", 800)
+    path = tmp_path / "rows.parquet"
+    columns = writer.parse_columns("kind VARCHAR, document VARCHAR")
+    rows = writer.RowWriter(path, columns, batch)
+    for size in _SIZES:
+        rows.append(("a", "x" * size))
+    rows.close()
+    with pq.ParquetFile(path) as file:
+        assert file.num_row_groups == {1: 11, 3: 4, 100: 3}[batch]
+        batches = [file.read_row_group(at) for at in range(file.num_row_groups)]
+        parts = (part for table in batches for part in table.to_batches())
+        (written,) = writer.write_table(parts, "records", tmp_path, {"position": 1, "sequence": 1})
+    assert [group.rows for group in written.groups] == [4, 1, 1, 3, 2]
+    table = pq.read_table(written.path, columns=["document"])
+    assert [len(text.as_py()) for text in table.column(0)] == _SIZES
