@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urljoin
 
+from functions.snapshot import surt
 from functions.snapshot.instant import from_digits, to_digits, to_stamp
 
 FIELDS = (
@@ -119,6 +120,14 @@ def redirect_target(capture: CaptureRow) -> str:
         return urljoin(capture.url, capture.redirect.strip())
     except ValueError:
         return ""
+
+
+def capture_url(capture: CaptureRow) -> str:
+    """Return the URL by which a capture is found, with its request's arguments if it has any."""
+    if capture.method is None:
+        return capture.url
+    raw = capture.url.encode("utf-8", "surrogateescape")
+    return surt.request_url(raw, capture.method, capture.body).decode("utf-8", "surrogateescape")
 
 
 def _text(value: object) -> str | None:

@@ -351,14 +351,16 @@ class ContentApplication(Service):
             response = self._deliver(call, shown, entry)
             if isinstance(response, Reply):
                 return response
+            if response.status not in (200, 302):
+                return response
             with ExitStack() as stack:
                 if isinstance(response.body, Body):
                     stack.callback(response.body.close)  # if the links fail
-                linked = neighbours.add_links(
-                    response, call, self._search, manifest, content.capture
+                headers = neighbours.add_links(
+                    response.headers, call, self._search, manifest, content.capture
                 )
                 stack.pop_all()
-            return linked
+            return replace(response, headers=headers)
         except ArgumentError as error:
             return _fault(400, "argument", str(error))
         except ContentError as error:

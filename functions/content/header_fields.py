@@ -143,6 +143,11 @@ def uri(url: str) -> str:
     return _percent_encode(url, _URL_SAFE)
 
 
+def uri_in_path(url: str) -> str:
+    """Return a URL as the end of a path; its query becomes that of the whole."""
+    return uri(url).replace("#", "%23")
+
+
 def _percent_encode(text: str, safe: str) -> str:
     """Return a text with %XX for its bytes; surrogates stand for raw bytes."""
     try:

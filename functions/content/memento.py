@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from urllib.parse import quote, unquote
 
 from functions.config.configuration import Configuration
-from functions.content import capture_row, cdx, terms
+from functions.content import capture_row, cdx, header_fields, terms
 from functions.content.capture_row import CaptureRow
-from functions.content.neighbours import address, date, find_before, find_links, link
+from functions.content.neighbours import add_links, address, date, find_before, link
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.search import CaptureSearch
 from functions.content.terms import NoScope, Scope, cut_surt
@@ -118,23 +118,14 @@ def timegate(
         request = _parse_request(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
         moment = None if wanted is None else read_moment(wanted)
         chosen = _nearest(search, manifest, request.key, moment)
-        neighbours = find_links(search, manifest, call.base, chosen)
     except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
     if chosen is None:
         reply = _none(request)
         return Reply(reply.status, reply.type, reply.body, VARIED)
-    part = TimeMap(request, call.base, (chosen,), None)
-    links = (
-        f'<{part.original}>; rel="original"',
-        f'<{part.address("link")}>; rel="timemap"; type="{LINK}"',
-        f'<{part.gate}>; rel="timegate"',
-        *neighbours,
-    )
-    location = address(call.base, chosen.identifier)
-    headers = {"Location": location, **VARIED}
-    if len(part.original) <= _LONGEST:
-        headers["Link"] = ", ".join(links)
+    location = address(call.base, chosen)
+    links = header_fields.memento_headers(call.base, request.url, None)
+    headers = add_links({"Location": location, **VARIED, **links}, call, search, manifest, chosen)
     return Reply(302, cdx.PLAIN, f"{location}\n".encode(), headers)
 
 
@@ -229,7 +220,7 @@ def _json(part: TimeMap) -> str:
 
     def link_of(capture: CaptureRow) -> Mapping[str, str]:
         when = instant.to_text(capture_row.to_instant(int(capture.stamp)))
-        return {"datetime": when, "uri": address(part.base, capture.identifier)}
+        return {"datetime": when, "uri": address(part.base, capture)}
 
     mementos = [*map(link_of, part.mementos)]
     ends = {"first": mementos[0]} if part.request.after is None else {}

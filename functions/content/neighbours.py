@@ -1,4 +1,6 @@
-"""Links from a memento to the others of its URL (RFC 7089, section 6).
+"""The address of a memento, and links from it to the others of its URL (RFC 7089, section 6).
+
+Other archives have these addresses too. What `/content` answers are the bytes of a memento.
 
 The answers of a memento and of a TimeGate name the first, last, previous and next memento. The
 table of URLs is sorted, so a search finds each one by its place. It reads only the records of these
@@ -6,28 +8,29 @@ four and of superseded versions before them, however many mementos the URL has.
 """
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from email.utils import format_datetime
-from urllib.parse import quote
 
-from functions.content import capture_row, terms
+from functions.content import capture_row, header_fields, terms
 from functions.content.capture_row import CaptureRow
-from functions.content.protocols import NEWEST, BytePlace
+from functions.content.protocols import NEWEST, REPLAY, BytePlace
 from functions.content.search import CaptureSearch
 from functions.content.terms import cut_surt
-from functions.http.http_message import IN_PATH, Call, HttpResponse
+from functions.http.http_message import Call
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
 
 _LOG = logging.getLogger("sheaf")
 
 _REPEATS = ("range", "if-none-match")  # headers of clients that had the links before
+_LONGEST = 4000
+"""Longest Link header: gateways accept 10 KB of headers."""
 
 
-def address(base: str, identifier: str) -> str:
-    """Return the URL of an item's content."""
-    return f"{base}/content/{quote(identifier, safe=IN_PATH)}"
+def address(base: str, capture: CaptureRow) -> str:
+    """Return the URL of a dated capture as a memento."""
+    url = header_fields.uri_in_path(capture_row.capture_url(capture))
+    return f"{base}{REPLAY}/{capture.stamp}/{url}"
 
 
 def date(capture: CaptureRow) -> str:
@@ -37,7 +40,7 @@ def date(capture: CaptureRow) -> str:
 
 def link(base: str, capture: CaptureRow, relation: str) -> str:
     """Return the link to a memento."""
-    return f'<{address(base, capture.identifier)}>; rel="{relation}"; datetime="{date(capture)}"'
+    return f'<{address(base, capture)}>; rel="{relation}"; datetime="{date(capture)}"'
 
 
 def find_before(
@@ -78,28 +81,26 @@ def find_links(
 
 
 def add_links(
-    response: HttpResponse,
+    headers: Mapping[str, str],
     call: Call,
     search: CaptureSearch,
     manifest: Manifest,
     capture: CaptureRow | None,
-) -> HttpResponse:
-    """Return the response with a memento, with links to it and its neighbours.
+) -> Mapping[str, str]:
+    """Return the headers of a memento, with links to it and its neighbours.
 
     The bytes matter more than the links. If the search fails, this logs the error and returns the
-    response unchanged. Partial content, conditional requests and refusals get no links.
+    headers unchanged. Conditional requests and those for a part get no links.
     """
-    headers = response.headers
-    if response.status not in (200, 302) or any(name in call.headers for name in _REPEATS):
-        return response
+    if "Link" not in headers or any(name in call.headers for name in _REPEATS):
+        return headers
     try:
         links = find_links(search, manifest, call.base, capture)
     except StoreError as error:
         _LOG.error("%a: no links to other mementos: %s: %s", call.path, type(error).__name__, error)
-        return response
-    if not links or "Link" not in headers:
-        return response
-    return replace(response, headers={**headers, "Link": ", ".join((headers["Link"], *links))})
+        return headers
+    text = ", ".join((headers["Link"], *links))
+    return {**headers, "Link": text} if len(text) <= _LONGEST else headers
 
 
 def _neighbours(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
 from functions.content import header_fields, terms
-from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, REPLAY
 from functions.content.replay import references
 from functions.content.representation import ArgumentError
@@ -75,14 +74,6 @@ def parse_address(text: str) -> ReplayRequest:
     return ReplayRequest(stamp or span or "", modifier or "", url, span is not None)
 
 
-def capture_url(capture: CaptureRow) -> str:
-    """Return the URL by which a capture is found, with its request's arguments if it has any."""
-    if capture.method is None:
-        return capture.url
-    raw = capture.url.encode("utf-8", "surrogateescape")
-    return surt.request_url(raw, capture.method, capture.body).decode("utf-8", "surrogateescape")
-
-
 @dataclass(frozen=True, slots=True)
 class ReplayAddresses:
     """Where replay is: `base` of the pages, and `frames` of what is archived (may be the same)."""
@@ -98,11 +89,13 @@ class ReplayAddresses:
 
     def page(self, stamp: str, url: str) -> str:
         """Return the address of a page with its banner."""
-        return f"{self._root}{PATH}/{stamp}/{_in_path(url)}"
+        return f"{self._root}{PATH}/{stamp}/{header_fields.uri_in_path(url)}"
 
     def resource(self, stamp: str, modifier: str, url: str) -> str:
         """Return the address of what is archived, from the root of its host."""
-        return f"{urlsplit(self.frames).path}{PATH}/{stamp}{modifier}/{_in_path(url)}"
+        return (
+            f"{urlsplit(self.frames).path}{PATH}/{stamp}{modifier}/{header_fields.uri_in_path(url)}"
+        )
 
     def reference(self, stamp: str, role: str, url: str) -> str:
         """Return the address that a reference for a purpose leads to."""
@@ -111,7 +104,7 @@ class ReplayAddresses:
 
     def frame(self, stamp: str, url: str) -> str:
         """Return the whole address of the page itself, without its banner."""
-        return f"{self.frames}{PATH}/{stamp}{TOP}/{_in_path(url)}"
+        return f"{self.frames}{PATH}/{stamp}{TOP}/{header_fields.uri_in_path(url)}"
 
     def listing(self, request: ReplayRequest) -> str:
         """Return the address of the list of captures."""
@@ -122,8 +115,3 @@ class ReplayAddresses:
     def _root(self) -> str:
         """Where Sheaf's own pages are, as archived ones link to them."""
         return urlsplit(self.base).path if self.base == self.frames else self.base
-
-
-def _in_path(url: str) -> str:
-    """Return a URL as the end of a path."""
-    return header_fields.uri(url).replace("#", "%23")

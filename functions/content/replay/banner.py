@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from functions.config.configuration import Configuration
-from functions.content.capture_row import CaptureRow
+from functions.content.capture_row import CaptureRow, capture_url
 from functions.content.protocols import SCRIPTS, ContentError
 from functions.content.replay.address import (
     PATH,
     STORED,
     ReplayAddresses,
     ReplayRequest,
-    capture_url,
 )
 from functions.content.replay.near import instant_of
 from functions.http import http_message

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from functions.config.configuration import Configuration
-from functions.content import header_fields, memento
-from functions.content.capture_row import CaptureRow, redirect_target
+from functions.content import header_fields, memento, neighbours
+from functions.content.capture_row import CaptureRow, capture_url, redirect_target
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content, ContentError
 from functions.content.replay import near, references
@@ -25,7 +25,6 @@ from functions.content.replay.address import (
     TOP,
     ReplayAddresses,
     ReplayRequest,
-    capture_url,
     read_replay,
 )
 from functions.content.replay.banner import BannerPages
@@ -109,8 +108,7 @@ class Replay:
             if not captures.best:
                 raise ContentError("unknown", f"{request.url} is not in this archive")
             if request.modifier == STORED:
-                content = task.read_content()
-                return deliver(Representation(content, False, fixed=task.is_exact(content)))
+                return task.send_stored(deliver)
             if (redirect := task.redirect()) is not None:
                 return task.lead_to_memento(redirect) if is_gate else redirect
             if request.modifier == PAGE:
@@ -167,10 +165,23 @@ class ReplayTask:
             return _redirect(self.addresses.page(capture.stamp, capture_url(capture)))
         return None
 
+    def send_stored(self, deliver: Deliver) -> Reply | HttpResponse:
+        """Return the bytes of a capture as they are archived."""
+        content = self.read_content()
+        response = deliver(Representation(content, False, fixed=self.is_exact(content)))
+        if isinstance(response, Reply) or response.status != 200 or content.capture is None:
+            return response
+        return replace(response, headers=self._link(response.headers, content.capture))
+
     def lead_to_memento(self, redirect: Reply) -> Reply:
         """Return a redirect as the answer of a TimeGate (RFC 7089, section 4.1)."""
         links = header_fields.memento_headers(self.addresses.base, self.request.url, None)
-        return replace(redirect, headers={**redirect.headers, **links, **memento.VARIED})
+        headers = {**redirect.headers, **links, **memento.VARIED}
+        return replace(redirect, headers=self._link(headers, self.captures.best[0]))
+
+    def _link(self, headers: Mapping[str, str], capture: CaptureRow) -> Mapping[str, str]:
+        search = self.replay.search
+        return neighbours.add_links(headers, self.call, search, self.manifest, capture)
 
     def _redirect(self, stamp: str, url: str, mark: str = "") -> Reply:
         """Return the redirect of a resource, which a page in its sandbox may follow."""
@@ -340,8 +351,8 @@ class ReplayTask:
         parent = self.addresses.origin if self.request.modifier == TOP else ""
         return header_fields.replay_guard(f"{self.addresses.frames}{PATH}/", parent)
 
-    def _memento(self, capture: CaptureRow) -> dict[str, str]:
-        """Return the headers that say which capture this is."""
+    def _memento(self, capture: CaptureRow) -> Mapping[str, str]:
+        """Return the headers that say which capture this is, of a page also its neighbours."""
         base, url = self.addresses.base, capture_url(capture)
         headers = header_fields.memento_headers(base, url, near.instant_of(capture))
         modifier = self.request.modifier
@@ -350,7 +361,10 @@ class ReplayTask:
             if modifier == PAGE
             else self.addresses.resource(capture.stamp, modifier, url)
         )
-        return {**headers, "Content-Location": own} if "Link" in headers else headers
+        if "Link" not in headers:
+            return headers
+        located = {**headers, "Content-Location": own}
+        return self._link(located, capture) if modifier in (PAGE, TOP) else located
 
 
 def _status(content: Content) -> int:

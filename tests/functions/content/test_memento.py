@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hypothesis import given, settings
@@ -59,6 +59,8 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     world = World(tmp_path_factory.mktemp("memento") / "store")
     captures = [taken(URL, date) for date in DATES]
     captures += [taken("http://example.org/day", "2010-05-01"), taken("urn:x", None)]
+    long = (f"http://example.org/{'x' * length}" for length in (300, 1000, 3000))
+    captures += [taken(url, "2010-05-01T00:00:00Z") for url in long]
     captures += [taken('http://example.org/é<"', "2010-05-01T00:00:00Z")]
     statuses = (206, 200, 206, 206, 206)  # parts of a file, and the whole
     captures += [taken(VIDEO, d, fetch_status=n) for d, n in zip(DATES, statuses, strict=False)]
@@ -107,7 +109,11 @@ def test_a_timemap_lists_the_mementos_by_date(gate: Gate) -> None:
     assert [date for _, date in of(found, "memento")] == list(map(http, DATES))
     assert of(found, "first") == of(found, "memento")[:1]
     assert of(found, "last") == of(found, "memento")[-1:]
-    assert len({address for address, _ in of(found, "memento")}) == len(DATES)
+    stamps = [re.sub(r"\D", "", date) for date in DATES]
+    addresses = [address for address, _ in of(found, "memento")]
+    assert addresses == [f"{BASE}/web/{stamp}/{URL}" for stamp in stamps]
+    listed = json.loads(gate.map("/timemap/json/http://example.org/a", "b=c&d").body)
+    assert [row["uri"] for row in listed["mementos"]["list"]] == addresses
     ((_, told),) = (one for one in found if "self" in one[1]["rel"])
     assert (told["from"], told["until"]) == (http(DATES[0]), http(DATES[-1]))
     assert told["type"] == "application/link-format"
@@ -338,10 +344,13 @@ def test_no_url_breaks_a_link_or_a_header(gate: Gate) -> None:
     assert not any(set(value) & set("\r\n\x00") for value in reply.headers.values())
 
 
-def test_an_identifier_is_one_part_of_a_path() -> None:
-    address = neighbours.address("http://x", "oai:a.org:RePEc%3Aabc/é ?#")
-    assert address == "http://x/content/oai:a.org:RePEc%253Aabc%2F%C3%A9%20%3F%23"
-    assert unquote(address.removeprefix("http://x/content/")) == "oai:a.org:RePEc%3Aabc/é ?#"
+def test_a_url_that_is_too_long_for_headers_has_links_to_few(gate: Gate) -> None:
+    for length, count in ((300, 1), (1000, 0), (3000, 0)):
+        reply = gate.gate(f"/timegate/http://example.org/{'x' * length}")
+        assert reply.status == 302
+        found = links(reply.headers.get("Link", ""))
+        assert len(of(found, "memento")) == count
+        assert len(of(found, "original")) == (length < 2000)
 
 
 @pytest.mark.parametrize(

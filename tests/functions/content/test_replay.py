@@ -466,6 +466,33 @@ def test_without_a_timestamp_it_is_a_timegate(
         assert f'{BASE}/timemap/link/{HOST}roky>; rel="timemap"' in answer.headers["Link"]
 
 
+@pytest.mark.parametrize("modifier", ["", "if_", "id_"])
+def test_a_memento_names_itself_and_its_neighbours(ask: Ask, modifier: str) -> None:
+    answer = ask(f"20070101000000{modifier}/{HOST}roky")
+    assert answer.status == 200
+    assert answer.headers["Memento-Datetime"] == "Mon, 01 Jan 2007 00:00:00 GMT"
+    link = answer.headers["Link"]
+    for year, relation in ((2005, "first prev memento"), (2007, "memento")):
+        assert f'<{BASE}/web/{year}0101000000/{HOST}roky>; rel="{relation}"; datetime' in link
+    assert f'<{BASE}/web/20110101000000/{HOST}roky>; rel="next last memento"' in link
+    for relation in ("original", "timegate", "timemap"):
+        assert f'; rel="{relation}"' in link
+    gate = ask(f"{HOST}roky")
+    assert gate.headers["Location"] == f"/web/20110101000000/{HOST}roky"
+    assert f'<{BASE}/web/20110101000000/{HOST}roky>; rel="last memento"' in gate.headers["Link"]
+
+
+def test_a_memento_of_a_timemap_answers_at_its_address(ask: Ask) -> None:
+    for url in (f"{HOST}roky", f"{HOST}clanek?id=7&utm_source=rss", f"{HOST}nic"):
+        path, _, query = url.partition("?")
+        lines = bytes(ask(f"timemap/link/{path}", query).body).decode()  # type: ignore[arg-type]
+        for address in re.findall(r"<([^>]*)>[^<]*memento", lines):
+            path, _, query = address.removeprefix(f"{BASE}/web/").partition("?")
+            answer = ask(path, query)
+            assert answer.status in (200, 404)
+            assert "Memento-Datetime" in answer.headers
+
+
 def test_timemaps_and_the_index_are_below_the_names_of_replay(ask: Ask) -> None:
     for form in ("link", "json", "cdxj"):
         answer = ask(f"timemap/{form}/{HOST}roky")
