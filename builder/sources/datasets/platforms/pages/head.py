@@ -5,8 +5,6 @@ untrusted. Scripts are repaired where the fault is common, and skipped where it 
 fetched, so contexts are not resolved: a name counts whatever its prefix.
 """
 
-import codecs
-import contextlib
 import html
 import json
 import re
@@ -14,7 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from builder.sources.datasets.platforms.json_document import day, doi, join_url, texts, values_at
+from builder.sources.datasets.platforms.json_document import (
+    day,
+    doi,
+    host,
+    join_url,
+    texts,
+    values_at,
+)
 from builder.sources.datasets.platforms.pages.links import (
     WebLink,
     is_same,
@@ -150,13 +155,6 @@ _TAG = re.compile(
     r"<(meta|link)\b((?:[^<>\"']|\"[^\"]{0,65536}\"|'[^']{0,65536}'){0,4096})>", re.IGNORECASE
 )
 _ATTRIBUTE = re.compile(r"""([a-z][\w:.-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
-_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-_CODECS = re.compile(
-    r"utf-(?:8|16|16-[bl]e)|ascii|(?:iso8859|cp|mac|koi8|kz|tis|hp)[a-z0-9_-]*"
-    r"|big5(?:hkscs)?|gb(?:k|2312|18030)|hz|euc_[a-z0-9_]+|shift_jis[a-z0-9_]*|iso2022_[a-z0-9_]+"
-    r"|johab"
-)
-"""Python's names of charsets. Its other codecs are not charsets, or take quadratic time."""
 
 _NAMES = {
     "title": ("citation_title", "dc.title", "dcterms.title", "og:title"),
@@ -181,7 +179,7 @@ def read_biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[s
     descriptions. Missing values are left out. `kind` is the header `Content-Type`, used for its
     charset.
     """
-    page = _COMMENT.sub("", _text(body[:_READ], kind))
+    page = _COMMENT.sub("", _decode(body[:_READ], kind, host(url)))
     metas: dict[str, list[str]] = {}
     links: list[WebLink] = []
     for element in _TAG.finditer(page):
@@ -203,6 +201,16 @@ def read_biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[s
     datasets = read_datasets(page)
     biblio = _collect(metas, datasets) | _links(links) | {"json_ld": datasets}
     return {key: value for key, value in biblio.items() if value not in (None, [], {}, "")}
+
+
+def _decode(head: bytes, kind: str, site: str) -> str:
+    # Commands begin without these, and with few files of their own.
+    from functions.archive.charset import decoder, detect_bom, html_charset, whatwg_name
+    from functions.archive.message import charset_of
+
+    declared = whatwg_name(charset_of(kind.encode("latin-1", "replace")))
+    charset = detect_bom(head) or declared or html_charset(head, site).name
+    return decoder(charset).decode(head)
 
 
 def _collect(metas: Mapping[str, list[str]], datasets: list[dict[str, Any]]) -> dict[str, Any]:
@@ -230,16 +238,6 @@ def _collect(metas: Mapping[str, list[str]], datasets: list[dict[str, Any]]) -> 
 def _doi_of(dataset: Mapping[str, Any]) -> str | None:
     named = [text for key in ("@id", "identifier") for text in texts(dataset.get(key))]
     return next(filter(None, map(doi, named)), None)
-
-
-def _text(body: bytes, kind: str) -> str:
-    for declaration in (kind.encode("ascii", "replace"), body[:2048]):
-        if declared := _CHARSET.search(declaration):
-            with contextlib.suppress(LookupError):
-                codec = codecs.lookup(declared[1].decode("ascii")).name
-                if _CODECS.fullmatch(codec):
-                    return body.decode(codec, "replace")
-    return body.decode("utf-8", "replace")
 
 
 def _links(links: list[WebLink]) -> dict[str, Any]:
