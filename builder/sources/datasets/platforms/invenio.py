@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 from builder.sources.datasets.download.api import parse_document
@@ -275,21 +275,16 @@ def _legacy_people(credits: object, contributors: bool = False) -> Iterator[Pers
             )
 
 
-_INVENIO_RECORD = re.compile(
-    r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/files/.+)?"
+_RECORD = re.compile(
+    r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/(?:preview|files/.+))?"
     r"(?P<latest>(?:/versions)?/latest)?(?:/.*)?"
 )
-_INVENIO_DRAFT = re.compile(r"/uploads/[A-Za-z0-9-]+")
-_ZENODO_RECORD = re.compile(
-    r"/(?:api/)?records?/(?P<id>[0-9]+)(?P<file>/(?:preview|files/.+))?"
-    r"(?P<latest>(?:/versions)?/latest)?(?:/.*)?"
-)
+_DRAFT = re.compile(r"/(?:deposit|uploads|api/deposit/depositions)/[A-Za-z0-9-]+(?:/.*)?")
+_COMMUNITY = re.compile(r"/communities/.+")
 _ZENODO_DOI = re.compile(r"10\.5281/zenodo\.(?P<id>[0-9]+)", re.IGNORECASE)
 _IN_URL = re.compile(
     r"/(?:doi|badge/doi)/10\.[0-9]+/zenodo\.(?P<id>[0-9]+)(?:\.svg)?", re.IGNORECASE
 )
-_ZENODO_DRAFT = re.compile(r"/(?:deposit|uploads|api/deposit/depositions)/[0-9]+(?:/.*)?")
-_COLLECTION = re.compile(r"/communities/.+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,23 +431,28 @@ class InvenioRDM(json_document.HostedPlatform):
         "known hosts, else the host's API",
         "restricted and embargoed records",
     )
+    publisher: ClassVar[str | None] = None
+    """Publisher of records that name none."""
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the record, which is one version; `/latest` behind it requests the newest."""
         path = urlsplit(resource.url).path
-        if _INVENIO_DRAFT.fullmatch(path):
+        if _DRAFT.fullmatch(path):
             raise ScopeError(f"{resource.url} is a draft", "draft")
-        record = _INVENIO_RECORD.fullmatch(path)
+        if _COMMUNITY.fullmatch(path):
+            raise ScopeError("it is a community", "collection")
+        record = _RECORD.fullmatch(path)
         if record is None:
             raise FilesetError("platform-404", f"{resource.url} does not name a record")
         if record["file"]:
             raise ScopeError(f"{path} is one file", "file-level")
         base, latest = json_document.base_url(resource.url), bool(record["latest"])
-        return read_item(InvenioRequest(self.facts.name, base, record["id"], latest=latest), api)
+        request = InvenioRequest(self.facts.name, base, record["id"], self.publisher, latest)
+        return read_item(request, api)
 
 
-class Zenodo(json_document.HostedPlatform):
-    """The platform."""
+class Zenodo(InvenioRDM):
+    """Zenodo, whose records are named by their DOIs too."""
 
     hosts = json_document.ZENODO
     dois = _ZENODO_DOI
@@ -461,21 +461,14 @@ class Zenodo(json_document.HostedPlatform):
         "host, DOI",
         "a DOI of all versions is `work-level`",
     )
+    publisher = "Zenodo"
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
-        """Return the record, which is one version; `/latest` behind it requests the newest."""
-        path = urlsplit(resource.url).path if host(resource.url) in json_document.ZENODO else ""
-        record = _ZENODO_RECORD.fullmatch(path) or _IN_URL.fullmatch(path)
-        if _ZENODO_DRAFT.fullmatch(path):
-            raise ScopeError(f"{resource.url} is a draft", "draft")
-        if _COLLECTION.fullmatch(path):
-            raise ScopeError("it is a community", "collection")
-        if record is not None and record.groupdict().get("file"):
-            raise ScopeError(f"{path} is one file", "file-level")
-        named = record or _ZENODO_DOI.fullmatch(resource.doi or "")
-        if named is None:
-            raise FilesetError("platform-404", f"{resource.url} does not name a record")
-        domain = host(resource.url) if path else "zenodo.org"
-        base = f"https://{domain.removeprefix('www.')}"
-        latest = bool(named.groupdict().get("latest"))
-        return read_item(InvenioRequest(self.facts.name, base, named["id"], "Zenodo", latest), api)
+        """Return the record of the URL, or of the DOI in it or beside it."""
+        domain, path = host(resource.url), urlsplit(resource.url).path
+        named = _IN_URL.fullmatch(path)
+        if domain not in self.hosts:
+            domain, named = "zenodo.org", _ZENODO_DOI.fullmatch(resource.doi or "")
+        path = f"/records/{named['id']}" if named else path
+        url = f"https://{domain.removeprefix('www.')}{path}"
+        return super().process_request(replace(resource, url=url), api)

@@ -225,7 +225,8 @@ REFUSED = cases(
         (URL, {"id": "other-00000"}, "platform-scope", "wrong-version"),
         (f"{BASE}/uploads/2bk3z-5tq81", {}, "platform-scope", "draft"),
         (f"{URL}/files/a.csv", {}, "platform-scope", "file-level"),
-        (f"{BASE}/communities/bees", {}, "platform-404", ""),
+        (f"{BASE}/communities/bees", {}, "platform-scope", "collection"),
+        (f"{BASE}/about", {}, "platform-404", ""),
     ],
     make=lambda given: {API: record(**given)},
 )
