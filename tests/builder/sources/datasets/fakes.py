@@ -1,6 +1,5 @@
-"""A platform and a strategy of the tests' own, and an Ingest that is made of them."""
+"""A platform of the tests' own, and an Ingest over it that keeps nothing and says that it did."""
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable
@@ -8,75 +7,31 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from builder.sources.datasets import status
 from builder.sources.datasets.ingest import Ingest
 from builder.sources.datasets.item import (
     ArchiveStrategyResult,
-    Cdx,
     DatasetResource,
-    Description,
-    FileMeta,
-    FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
-    Terminal,
 )
 from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts
-from builder.sources.datasets.strategies import record
 from functions.config import configuration
+from tests.builder.sources.datasets import outcomes
 from tests.builder.sources.datasets.pages import Pages
 
 HOST = "data.example.org"
 DOCUMENTS: dict[str, Any] = {f"https://{HOST}/api": {}}
 """What the platform asks for, which tells nothing."""
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
-SETTINGS = configuration.parse("", {})
-
-
-def file(path: str = "a.csv", text: str = "a,b\n", **more: Any) -> FilesetManifestFile:
-    data = text.encode()
-    told = {"size": len(data), "md5": hashlib.md5(data).hexdigest(), "mimetype": "text/csv"}
-    where = f"https://{HOST}/files/{path}"
-    return FilesetManifestFile(path=path, platform_url=where, **{**told, **more})
-
-
-def item(*files: FilesetManifestFile, id_: str = "1", **more: Any) -> FilesetPlatformItem:
-    told = {"description": Description(title="Hives and harvests"), "version": "1", **more}
-    return FilesetPlatformItem(
-        platform_name="fake", platform_domain=HOST, platform_id=id_, manifest=files, **told
-    )
-
-
-def meta(text: str = "a,b\n") -> FileMeta:
-    data = text.encode()
-    return FileMeta(
-        size_bytes=len(data),
-        md5hex=hashlib.md5(data).hexdigest(),
-        sha1hex=hashlib.sha1(data).hexdigest(),
-        sha256hex=hashlib.sha256(data).hexdigest(),
-        mimetype="text/csv",
-    )
-
-
-TERMINAL = Terminal(
-    terminal_url=f"https://{HOST}/files/a.csv",
-    terminal_dt="20261122100000",
-    terminal_status_code=200,
-    terminal_sha1hex=meta().sha1hex,
-)
-CDX = Cdx(
-    surt="org,example,data)/files/a.csv",
-    datetime="20261122100000",
-    url=f"https://{HOST}/files/a.csv",
-    mimetype="text/csv",
-    status_code=200,
-    sha1b32="A" * 32,
-    warc_csize=300,
-    warc_offset=200,
-    warc_path="warcs/a.warc.gz",
-)
-
-
 Answer = FilesetPlatformItem | Exception | Callable[[], FilesetPlatformItem]
+Process = Callable[[str, FilesetPlatformItem], ArchiveStrategyResult]
+"""Says what came of archiving an item by the strategy of that name."""
+
+
+def archived(strategy: str, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+    """Say that all files were kept."""
+    return outcomes.archived(item, strategy=strategy)
 
 
 @dataclass
@@ -95,61 +50,20 @@ class Platform:
         self.asked.append(asked)
         api.document(f"https://{HOST}/api")
         answers = self.items[asked]
-        found = answers.pop(0) if len(answers) > 1 else answers[0]
-        if isinstance(found, Exception):
-            raise found
-        return found() if callable(found) else found
-
-
-@dataclass
-class Strategy:
-    """Keeps nothing, and says that it did. `process_` stands in for `process`."""
-
-    name: str
-    fakes: "Fakes"
-
-    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        assert item.platform_id is not None
-        return self.fakes.kept.get((self.name, item.platform_id))
-
-    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        assert item.platform_id is not None
-        fakes = self.fakes
-        fakes.processed.append(item.platform_id)
-        found = fakes.process(self, item)
-        if found.status in ("success", "success-file"):
-            again = replace(found, status="success-existing")
-            fakes.kept[self.name, item.platform_id] = again
-        return found
-
-
-def archived(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-    """Return what a strategy says that kept all files."""
-    done = tuple(
-        replace(file, status="verified", sha256="0" * 64, key=f"filesets/{file.path}")
-        for file in item.files
-    )
-    single = strategy.name.endswith("-file")
-    result = ArchiveStrategyResult(
-        ingest_strategy=strategy.name,
-        status="success",
-        manifest=done,
-        file_file_meta=meta() if single else None,
-        file_terminal=TERMINAL if single else None,
-        file_cdx=CDX if single and strategy.name.startswith("web") else None,
-    )
-    return record.add_withheld(result, item)
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer() if callable(answer) else answer
 
 
 @dataclass
 class Fakes:
     """All of it, and what was done."""
 
+    process: Process = archived
     platform: Platform = field(default_factory=Platform)
-    settings: configuration.Configuration = SETTINGS
-    process: Callable[[Strategy, FilesetPlatformItem], ArchiveStrategyResult] = archived
-    kept: dict[tuple[str, str], ArchiveStrategyResult] = field(default_factory=dict)
-    processed: list[str] = field(default_factory=list)
+    kept: dict[str | None, ArchiveStrategyResult] = field(default_factory=dict)
+    processed: list[str | None] = field(default_factory=list)
     until: list[float] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -158,24 +72,31 @@ class Fakes:
         self.platform.items[url] = list(answers)
         return IngestRequest(url, given={"base_url": url})
 
-    def ingest(self, seconds: float = 60, **more: Any) -> Ingest:
-        def archive(
-            item: FilesetPlatformItem, name: str, until: float, go_on: Callable[[], None]
-        ) -> ArchiveStrategyResult:
-            self.until.append(until)
-            strategy = Strategy(name, self)
-            return strategy.check_existing(item) or strategy.process(item)
-
+    def ingest(
+        self, seconds: float = 60, monotonic: Callable[[], float] = time.monotonic
+    ) -> Ingest:
         return Ingest(
             detect=self.detect,
             api=lambda until: Pages(DOCUMENTS),
-            archive=archive,
-            settings=self.settings,
+            archive=self.archive,
+            settings=configuration.parse("", {}),
             clock=lambda: NOW,
             seconds=seconds,
             stop=self.stop,
-            monotonic=more.get("monotonic", time.monotonic),
+            monotonic=monotonic,
         )
+
+    def archive(
+        self, item: FilesetPlatformItem, name: str, until: float, go_on: Callable[[], None]
+    ) -> ArchiveStrategyResult:
+        self.until.append(until)
+        if item.platform_id in self.kept:
+            return self.kept[item.platform_id]
+        self.processed.append(item.platform_id)
+        result = self.process(name, item)
+        if status.of(result.status).hit:
+            self.kept[item.platform_id] = replace(result, status="success-existing")
+        return result
 
     def detect(self, request: IngestRequest, api: Api) -> tuple[DatasetResource, Platform]:
         if request.base_url not in self.platform.items:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from builder.sources.datasets.item import (
     ArchiveStrategyResult,
     Description,
-    FileMeta,
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestOutcome,
@@ -14,6 +13,8 @@ from builder.sources.datasets.item import (
     Person,
     Related,
 )
+from builder.sources.datasets.manifest_file import meta
+from builder.sources.datasets.strategies import record
 
 URL = "https://data.example/records/41"
 AT = "20261122100000"
@@ -82,38 +83,29 @@ def item(*paths: str, **more: object) -> FilesetPlatformItem:
     return replace(found, **more)  # type: ignore[arg-type]
 
 
-def archived(of: FilesetPlatformItem, *, existing: bool = False) -> ArchiveStrategyResult:
+def archived(
+    of: FilesetPlatformItem, *, existing: bool = False, strategy: str | None = None
+) -> ArchiveStrategyResult:
     """Return what came of keeping all files of a dataset."""
-    single = len(of.files) == 1
-    kept = tuple(
-        file(one.path, one.size or 0, "exists" if existing else "verified") for one in of.files
-    )
-    if single:
-        status, strategy = "success-file", "s3-file"
-    else:
-        status, strategy = "success", "s3-fileset"
-    meta = FileMeta(
-        size_bytes=kept[0].size or 0,
-        md5hex=kept[0].md5 or "",
-        sha1hex=kept[0].sha1 or "",
-        sha256hex=kept[0].sha256 or "",
-        mimetype="text/csv",
-    )
-    return ArchiveStrategyResult(
-        ingest_strategy=strategy,
-        status="success-existing" if existing else status,
-        manifest=kept + of.withheld,
-        file_file_meta=meta if single else None,
+    name = strategy or ("s3-file" if len(of.files) == 1 else "s3-fileset")
+    state = "exists" if existing else "verified"
+    kept = tuple(file(listed.path, listed.size or 0, state) for listed in of.files)
+    result = ArchiveStrategyResult(
+        ingest_strategy=name,
+        status="success-existing" if existing else "success",
+        manifest=kept,
+        file_file_meta=meta(kept[0]) if name.endswith("-file") else None,
         location="filesets/invenio/data.example/41/1.2.0123456789ab/",
     )
+    return record.add_withheld(result, of)
 
 
 def outcome(of: FilesetPlatformItem, *, existing: bool = False, **more: object) -> IngestOutcome:
     """Return the outcome of a dataset all of whose files were kept."""
     kept = archived(of, existing=existing)
-    status = kept.status if existing or not of.withheld else "success-partial"
-    found = IngestOutcome(request=IngestRequest(URL), status=status, at=AT, item=of, archived=kept)
-    return replace(found, **more)  # type: ignore[arg-type]
+    request = IngestRequest(URL)
+    made = IngestOutcome(request=request, status=kept.status, at=AT, item=of, archived=kept)
+    return replace(made, **more)  # type: ignore[arg-type]
 
 
 def failed(status: str, **more: object) -> IngestOutcome:

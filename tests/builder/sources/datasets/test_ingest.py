@@ -1,6 +1,5 @@
 """A request's way, step by step, over a platform and a strategy of the tests' own."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,8 @@ from builder.sources.datasets.item import (
 from builder.sources.datasets.protocols import FilesetError
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from tests.builder.sources.datasets import fakes
-from tests.builder.sources.datasets.fakes import Fakes, Strategy, archived, file, item
+from tests.builder.sources.datasets.fakes import Fakes, Process, archived
+from tests.builder.sources.datasets.outcomes import file, item
 
 URL = "https://doi.org/10.5/1"
 
@@ -26,7 +26,7 @@ def outcome(*answers: fakes.Answer, **more: object) -> tuple[IngestOutcome, Fake
 
 
 def test_one_small_file_is_kept_as_a_file() -> None:
-    found, made = outcome(item(file()))
+    found, made = outcome(item("a.csv"))
     assert (found.status, found.strategy, found.code) == ("success-file", "web-file", "")
     assert found.at == "20261122100000"
     assert found.archived is not None
@@ -34,33 +34,35 @@ def test_one_small_file_is_kept_as_a_file() -> None:
     assert found.resource is not None
     assert found.item is not None
     assert "1 file" in found.reason
-    assert made.processed == ["1"]
+    assert made.processed == ["41"]
 
 
 def test_the_way_in_which_a_platform_listed_its_files_is_told() -> None:
-    found, _ = outcome(item(file(), detail="links of the page list its files"))
+    found, _ = outcome(item("a.csv", detail="links of the page list its files"))
     assert (found.status, found.detail) == ("success-file", "links of the page list its files")
 
 
 def test_several_files_are_a_fileset_and_what_was_kept_before_is_not_fetched_again() -> None:
     made = Fakes()
-    request = made.give(URL, item(file("a.csv"), file("b.csv")))
+    request = made.give(URL, item("a.csv", "b.csv"))
     ingest = made.ingest()
     assert ingest.process(request).status == "success"
     assert ingest.process(request).status == "success-existing"
-    assert made.processed == ["1"]
+    assert made.processed == ["41"]
 
 
 def test_files_that_are_withheld_are_told_beside_those_that_are_kept() -> None:
-    found, _ = outcome(item(file("a.csv"), file("b.csv"), file("c.csv", status="withheld")))
+    found, _ = outcome(
+        item(manifest=(*map(file, ("a.csv", "b.csv")), file("c.csv", status="withheld")))
+    )
     assert found.status == "success-partial"
     assert found.archived is not None
     told = {f.path: f.status for f in found.archived.manifest}
     assert told == {"a.csv": "verified", "b.csv": "verified", "c.csv": "withheld"}
 
 
-def raising(error: Exception) -> Callable[[Strategy, FilesetPlatformItem], ArchiveStrategyResult]:
-    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+def raising(error: Exception) -> Process:
+    def failing(strategy: str, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         raise error
 
     return failing
@@ -76,13 +78,13 @@ def test_an_item_that_the_platform_refuses_is_told_with_its_metadata(name: str) 
 
 @pytest.mark.parametrize("name", ["success", "platform-restricted"])
 def test_every_item_is_told_with_the_order_of_its_version(name: str) -> None:
-    found, _ = outcome(item(file(), platform_status=name, version="a", index=3))
+    found, _ = outcome(item("a.csv", platform_status=name, version="a", index=3))
     assert found.item is not None
     assert found.item.order == "i:000000000003"
 
 
 def test_a_dry_run_ends_where_files_would_be_fetched() -> None:
-    found, made = outcome(item(file()), dry=True)
+    found, made = outcome(item("a.csv"), dry=True)
     assert (found.status, found.strategy) == ("pending", "web-file")
     assert made.until == []
 
@@ -120,7 +122,7 @@ def test_what_a_platform_raises_is_the_outcome() -> None:
 )
 def test_every_error_is_one_outcome(error: Exception, name: str) -> None:
     made = Fakes(process=raising(error))
-    found = made.ingest().process(made.give(URL, item(file())))
+    found = made.ingest().process(made.give(URL, item("a.csv")))
     assert found.status == name
     assert str(error) in found.detail
     assert found.item is not None
@@ -133,7 +135,7 @@ def test_every_error_is_one_outcome(error: Exception, name: str) -> None:
 def test_a_file_that_fails_tells_how_far_all_had_come() -> None:
     marked = [file("a.csv", status="verified"), file("b.csv", status="stalled")]
     made = Fakes(process=raising(FilesetError("stalled", "b.csv: 3 bytes", manifest=marked)))
-    found = made.ingest().process(made.give(URL, item(file("a.csv"), file("b.csv"))))
+    found = made.ingest().process(made.give(URL, item("a.csv", "b.csv")))
     assert (found.status, found.detail) == ("stalled", "b.csv: 3 bytes")
     assert found.archived is not None
     assert [f.status for f in found.archived.manifest] == ["verified", "stalled"]
@@ -144,14 +146,14 @@ def test_a_file_that_fails_tells_how_far_all_had_come() -> None:
 def test_a_dataset_that_changes_meanwhile_is_told_from_one_that_is_wrong(
     name: str, raises: bool
 ) -> None:
-    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+    def failing(strategy: str, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         marked = [replace(item.files[0], status=name)]
         if raises:
             raise FilesetError(name, "a.csv", manifest=marked)
         return replace(archived(strategy, item), status=name, manifest=tuple(marked))
 
     made = Fakes(process=failing)
-    before, after = item(file(text="old\n")), item(file(text="new, and longer\n"))
+    before, after = item("a.csv"), item(manifest=(file("a.csv", 9),))
     assert made.ingest().process(made.give(URL, before, after)).status == "changed-during-ingest"
     assert made.ingest().process(made.give(URL, before)).status == name
     broken = FilesetError("platform-timeout")
@@ -160,17 +162,17 @@ def test_a_dataset_that_changes_meanwhile_is_told_from_one_that_is_wrong(
 
 def test_a_new_version_alone_is_a_change_too() -> None:
     made = Fakes(process=raising(FilesetError("file-404", "a.csv")))
-    request = made.give(URL, item(file(), version="1"), item(file(), version="2"))
+    request = made.give(URL, item("a.csv", version="1"), item("a.csv", version="2"))
     assert made.ingest().process(request).status == "changed-during-ingest"
 
 
 def test_success_without_each_file_is_a_fault_of_ours() -> None:
-    def lying(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+    def lying(strategy: str, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         whole = archived(strategy, item)
         return replace(whole, manifest=whole.manifest[:1])
 
     made = Fakes(process=lying)
-    found = made.ingest().process(made.give(URL, item(file("a.csv"), file("b.csv"))))
+    found = made.ingest().process(made.give(URL, item("a.csv", "b.csv")))
     assert (found.status, "b.csv" in found.detail) == ("internal-error", True)
 
 
@@ -179,11 +181,11 @@ def test_a_request_has_so_much_time_and_the_strategy_is_told_until_when() -> Non
 
     def slow() -> FilesetPlatformItem:
         now[0] += 61
-        return item(file())
+        return item("a.csv")
 
     made = Fakes()
     ingest = made.ingest(seconds=60, monotonic=lambda: now[0])
-    assert ingest.process(made.give(URL, item(file()))).status == "success-file"
+    assert ingest.process(made.give(URL, item("a.csv"))).status == "success-file"
     assert made.until == [1060.0]
     found = ingest.process(made.give(f"{URL}2", slow))
     assert (found.status, found.detail) == ("deadline-exceeded", "more than 60 s")
@@ -193,5 +195,5 @@ def test_a_request_has_so_much_time_and_the_strategy_is_told_until_when() -> Non
 def test_one_that_is_to_end_ends_before_the_next_question() -> None:
     made = Fakes()
     made.stop.set()
-    found = made.ingest().process(made.give(URL, item(file())))
+    found = made.ingest().process(made.give(URL, item("a.csv")))
     assert (found.status, made.platform.asked) == ("cancelled", [])

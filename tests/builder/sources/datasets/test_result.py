@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from builder.sources.datasets.item import (
     ArchiveStrategyResult,
+    Cdx,
     DatasetResource,
     Description,
     IngestOutcome,
@@ -15,7 +16,9 @@ from builder.sources.datasets.item import (
     Licence,
     Person,
     Related,
+    Terminal,
 )
+from builder.sources.datasets.manifest_file import compute_digests, meta
 from builder.sources.datasets.result import (
     describe,
     file_json,
@@ -26,16 +29,7 @@ from builder.sources.datasets.result import (
 )
 from builder.sources.datasets.results import outcome_line, parse_outcome
 from builder.sources.datasets.status import FILE, STATUSES, may_pass
-from tests.builder.sources.datasets.fakes import (
-    CDX,
-    TERMINAL,
-    Fakes,
-    Strategy,
-    archived,
-    file,
-    item,
-    meta,
-)
+from tests.builder.sources.datasets.outcomes import archived, file, item
 
 REQUEST = IngestRequest(
     "10.5/1", given={"base_url": "10.5/1", "link_source": "doi", "fatcat": {"a": 1}}
@@ -50,41 +44,39 @@ PAGE = DatasetResource(
     html_biblio={"title": "Hives"},
     at="20261122095959",
 )
-COMMON = {
-    "hit",
-    "status",
-    "request",
-    "hops",
-    "terminal",
-    "file_meta",
-    "cdx",
-    "revisit_cdx",
-    "html_biblio",
-    "detail",
-    "code",
-    "retryable",
-    "updated",
-}
-OF_ITEM = {
-    "manifest",
-    "platform_name",
-    "platform_domain",
-    "platform_id",
-    "platform_base_url",
-    "ingest_strategy",
-    "file_count",
-    "total_size",
-    "platform_version",
-    "until",
-    "strategy_reason",
-}
+PAGE_DIGESTS = compute_digests([b"a,b\n"]).every()
+TERMINAL = Terminal(
+    terminal_url="https://data.example.org/files/a.csv",
+    terminal_dt="20261122100000",
+    terminal_status_code=200,
+    terminal_sha1hex=f"{5:040x}",
+)
+CDX = Cdx(
+    surt="org,example,data)/files/a.csv",
+    datetime="20261122100000",
+    url=TERMINAL.terminal_url,
+    mimetype="text/csv",
+    status_code=200,
+    sha1b32="A" * 32,
+    warc_csize=300,
+    warc_offset=200,
+    warc_path="warcs/a.warc.gz",
+)
+_COMMON = """
+hit status request hops terminal file_meta cdx revisit_cdx html_biblio detail code retryable updated
+"""
+_OF_ITEM = """
+manifest platform_name platform_domain platform_id platform_base_url platform_version until
+ingest_strategy strategy_reason file_count total_size
+"""
+COMMON, OF_ITEM = {*_COMMON.split()}, {*_OF_ITEM.split()}
 
 
 def outcome(
     strategy: str = "web-file", status: str = "success-file", **more: object
 ) -> IngestOutcome:
-    of = item(file(), web_base_url="https://data.example.org/1", archiveorg_item_name="an-item")
-    kept = archived(Strategy(strategy, Fakes()), of)
+    of = item("a.csv", archiveorg_item_name="an-item")
+    kept = replace(archived(of, strategy=strategy), file_terminal=TERMINAL, file_cdx=CDX)
     given = {"item": of, "archived": kept, "strategy": strategy, "reason": "1 file", **more}
     return IngestOutcome(
         request=REQUEST, status=status, at="20261122100000", resource=PAGE, **given
@@ -99,16 +91,14 @@ def test_a_result_has_the_fields_of_the_proposal() -> None:
         "terminal_url": "https://data.example.org/1",
         "terminal_dt": "20261122095959",
         "terminal_status_code": 200,
-        "terminal_sha1hex": meta().sha1hex,
+        "terminal_sha1hex": PAGE_DIGESTS["sha1"],
     }
     assert found["file_meta"] == {
         "size_bytes": 4,
-        "md5hex": meta().md5hex,
-        "sha1hex": meta().sha1hex,
-        "sha256hex": meta().sha256hex,
+        **{f"{name}hex": PAGE_DIGESTS[name] for name in ("md5", "sha1", "sha256")},
         "mimetype": "text/html",
     }
-    assert (found["file_count"], found["total_size"]) == (1, 4)
+    assert (found["file_count"], found["total_size"]) == (1, 5)
     assert found["fileset_file"]["cdx"]["warc_path"] == CDX.warc_path
     assert found["hops"] == ["https://doi.org/10.5/1", "https://data.example.org/1"]
     assert json.loads(json.dumps(found)) == found
@@ -130,8 +120,8 @@ def test_a_bundle_is_told_where_there_is_one() -> None:
     kept = ArchiveStrategyResult(
         ingest_strategy="archiveorg-fileset-bundled",
         status="success",
-        manifest=(file(),),
-        bundle_file_meta=meta(),
+        manifest=(file("a.csv"),),
+        bundle_file_meta=meta(file("bundle.zip")),
         bundle_archiveorg_path="an-item/bundle.zip",
     )
     found = result(outcome("archiveorg-fileset-bundled", "success", archived=kept))
@@ -157,7 +147,7 @@ def test_what_is_retried_says_so() -> None:
     """A partial dataset is repeated by `--retry` for each file that failed, and by nothing else."""
     for state, retried in (("file-404", True), ("mismatch-md5", True), ("withheld", False)):
         files = (replace(file("a.csv"), status="verified"), replace(file("b.csv"), status=state))
-        partial = replace(archived(Strategy("s3-fileset", Fakes()), item()), manifest=files)
+        partial = replace(archived(item("a.csv"), strategy="s3-fileset"), manifest=files)
         found = result(outcome("s3-fileset", "success-partial", archived=partial))
         assert (found["retryable"], may_pass("success-partial", [state])) == (retried, retried)
 
@@ -187,30 +177,16 @@ def test_without_a_platform_there_are_the_common_fields_alone() -> None:
 
 def test_a_detail_is_cut_and_a_size_that_is_not_known_has_no_total() -> None:
     assert len(result(outcome(detail="x" * 5000))["detail"]) == 1600
-    of = item(file(), file("b.csv", size=None))
+    of = item(manifest=(file("a.csv"), replace(file("b.csv"), size=None)))
     assert result(outcome(item=of, archived=None, status="pending"))["total_size"] is None
 
 
 def test_a_file_tells_all_that_is_proposed_and_of_the_rest_what_there_is() -> None:
-    found = file_json(file())
-    assert list(found) == [
-        "path",
-        "size",
-        "md5",
-        "sha1",
-        "sha256",
-        "mimetype",
-        "extra",
-        "status",
-        "platform_url",
-        "terminal_url",
-        "terminal_dt",
-    ]
-    assert file_json(file(sha512="ab", key="filesets/a", offset=0)).keys() - found.keys() == {
-        "sha512",
-        "key",
-        "offset",
-    }
+    found = file_json(file("a.csv"))
+    proposed = "path size md5 sha1 sha256 mimetype extra status platform_url terminal_url"
+    assert list(found) == [*proposed.split(), "terminal_dt"]
+    more = {"sha512": "ab", "key": "filesets/a", "offset": 0}
+    assert file_json(file("a.csv", **more)).keys() - found.keys() == more.keys()
 
 
 def test_every_status_of_a_result_can_be_told() -> None:
@@ -218,37 +194,39 @@ def test_every_status_of_a_result_can_be_told() -> None:
         if row.scope != FILE:
             assert result(outcome(status=name))["hit"] == row.hit
             assert describe(outcome(status=name)).startswith(
-                f"{name}  10.5/1: fake data.example.org 1"
+                f"{name}  10.5/1: invenio data.example 41"
             )
 
 
 def test_a_person_reads_what_came_of_it() -> None:
     assert describe(outcome()) == (
-        "success-file  10.5/1: fake data.example.org 1 v1: 1 file, 4 bytes: web-file"
+        "success-file  10.5/1: invenio data.example 41 v1.2: 1 file, 5 bytes: web-file"
     )
+    bare = replace(file("b"), size=None, md5=None)
     dry = outcome(
         status="pending",
         archived=None,
-        item=item(file(), file("b", size=None, md5=None), file("c", status="withheld")),
+        item=item(manifest=(file("a.csv"), bare, file("c", status="withheld"))),
     )
     assert describe(dry, whole=True).splitlines() == [
-        "pending  10.5/1: fake data.example.org 1 v1: "
-        "2 files, at least 4 bytes, 1 withheld: web-file",
-        "  Hives and harvests",
+        "pending  10.5/1: invenio data.example 41 v1.2: "
+        "2 files, at least 5 bytes, 1 withheld: web-file",
+        "  Heights of <larches> & firs",
         "  web-file: 1 file",
-        "  a.csv: 4 bytes, to be verified with md5",
+        "  a.csv: 5 bytes, to be verified with md5",
         "  b: size unknown, no digest to verify it",
-        "  c: 4 bytes, withheld",
+        "  c: 5 bytes, withheld",
     ]
-    kept = file(status="verified")
+    kept = file("a.csv", status="verified")
     partly = replace(outcome().archived, manifest=(kept, file("b", status="withheld")))
     assert describe(outcome(status="success-partial", archived=partly)) == (
-        "success-partial  10.5/1: fake data.example.org 1 v1: 1 file, 4 bytes, 1 withheld: web-file"
+        "success-partial  10.5/1: invenio data.example 41 v1.2: "
+        "1 file, 5 bytes, 1 withheld: web-file"
     )
-    later = replace(item(), manifest=(), until="2031-05-01")
+    later = item(manifest=(), until="2031-05-01")
     embargoed = outcome(item=later, archived=None, status="platform-embargoed")
     assert describe(replace(embargoed, strategy=None)) == (
-        "platform-embargoed  10.5/1: fake data.example.org 1 v1: until 2031-05-01"
+        "platform-embargoed  10.5/1: invenio data.example 41 v1.2: until 2031-05-01"
     )
     odd = IngestOutcome(
         request=IngestRequest("a\x1b[2Jb"),
@@ -288,7 +266,11 @@ DESCRIPTIONS = st.builds(
 def test_the_journal_gives_an_outcome_back_as_it_was(
     description: Description, detail: str, extra: dict[str, object]
 ) -> None:
-    of = item(file(extra=extra), archiveorg_item_meta=extra, description=description)
+    of = item(
+        manifest=(file("a.csv", extra=extra),),
+        archiveorg_item_meta=extra,
+        description=description,
+    )
     told = outcome(item=of, detail=detail)
     assert told.resource is not None
     back = parse_outcome(outcome_line(told))
