@@ -17,12 +17,13 @@ from builder.aws.invocation import find_surroundings, open_invocation
 from builder.http.secrets import clean_text
 from builder.http.settings import http_settings
 from builder.sources.datasets import wiring
-from builder.sources.datasets.ingest import FilesetSession
+from builder.sources.datasets.ingest import by_turns
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import is_final, request_or_mark
 from builder.sources.datasets.results import Results, is_kept
 from builder.sources.datasets.wiring import Materials
 from builder.store.context import Context
+from builder.threads import ThreadCrew
 
 _SCRATCH = "sheaf-filesets"
 _REST = 45.0
@@ -95,8 +96,9 @@ def _ingest_requests(
     )
     ingest = wiring.ingest(materials, stop, settings["fileset.request_seconds"], until)
     results = Results(store, scratch / "rows", context.now)
-    session = FilesetSession(ingest.process, http_settings(settings, "fileset").concurrent, stop)
-    for outcome in session.outcomes(requests):
+    crew: ThreadCrew[IngestOutcome] = ThreadCrew("fileset", stop)
+    work = by_turns(ingest.process, requests, stop)
+    for outcome in crew.results(work, http_settings(settings, "fileset").concurrent):
         outcomes[id(outcome.request)] = outcome
         if is_kept(outcome):
             results.add(outcome)

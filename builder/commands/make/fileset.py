@@ -22,7 +22,7 @@ from builder.http.settings import http_settings
 from builder.progress import ProgressBar
 from builder.sources.datasets import request, status, wiring
 from builder.sources.datasets.download.parts import PartialFolder
-from builder.sources.datasets.ingest import FilesetSession, Ingest
+from builder.sources.datasets.ingest import Ingest, by_turns
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import Queue, connect_queue
 from builder.sources.datasets.result import describe, results
@@ -32,6 +32,7 @@ from builder.sources.datasets.wiring import Materials
 from builder.store.context import Context
 from builder.store.s3 import S3Store
 from builder.text import tally
+from builder.threads import ThreadCrew
 from functions.snapshot.errors import StoreError
 
 _STDIN = "-"
@@ -76,8 +77,7 @@ def run(context: Context) -> int:
                 dry=True,
             )
             process = partial(_ingest(context, scratch, None, stop).process, dry=True)
-            session = FilesetSession(process, _threads(context), stop)
-            _carry_out(session, requests, tale.tell)
+            _carry_out(context, process, requests, stop, tale.tell)
         else:
             tale = _archive(context, stack, stop)
     counts = ", ".join(f"{many:,} {name}" for name, many in tale.counts.most_common())
@@ -108,9 +108,8 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
         keeping.add(outcome)
         tale.tell(outcome)
 
-    session = FilesetSession(ingest.process, _threads(context), stop, idle=keeping.tick)
     try:
-        _carry_out(session, requests, take)
+        _carry_out(context, ingest.process, requests, stop, take, keeping.tick)
     finally:
         keeping.commit()
     if keeping.runs:
@@ -119,18 +118,26 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
 
 
 def _carry_out(
-    session: FilesetSession,
+    context: Context,
+    process: Callable[[IngestRequest], IngestOutcome],
     requests: Iterator[IngestRequest],
+    stop: threading.Event,
     take: Callable[[IngestOutcome], None],
+    idle: Callable[[], None] = lambda: None,
 ) -> None:
-    """Pass on the results of the requests, and after an interruption the remaining ones."""
+    """Pass on the results of the requests, and after an interruption the remaining ones.
+
+    `idle` is called now and then while none arrives.
+    """
+    crew: ThreadCrew[IngestOutcome] = ThreadCrew("fileset", stop)
+    threads = http_settings(context.configuration, "fileset").concurrent
     try:
-        with closing(session.outcomes(requests)) as outcomes:
+        with closing(crew.results(by_turns(process, requests, stop), threads, idle)) as outcomes:
             for outcome in outcomes:
                 take(outcome)
     finally:
         with ExitStack() as rest:  # all results are taken, even if reporting one of them fails
-            for outcome in reversed(session.rest):
+            for outcome in reversed(crew.rest):
                 rest.callback(take, outcome)
 
 
@@ -158,10 +165,6 @@ def _ingest(
         parts=parts,
     )
     return wiring.ingest(materials, stop, settings["fileset.request_seconds"])
-
-
-def _threads(context: Context) -> int:
-    return http_settings(context.configuration, "fileset").concurrent
 
 
 def _check(arguments: argparse.Namespace) -> None:

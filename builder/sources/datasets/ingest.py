@@ -13,7 +13,7 @@ import re
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -39,48 +39,31 @@ from builder.sources.datasets.strategies.choice import (
     apply_limits,
     choose,
 )
-from builder.threads import ThreadCrew
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore, StoreError
 
 
-@dataclass(slots=True)
-class FilesetSession:
-    """Carries out requests by `process`, which raises no Exception, in that many threads.
-
-    `stop` ends running requests.
+def by_turns(
+    process: Callable[[IngestRequest], IngestOutcome],
+    requests: Iterable[IngestRequest],
+    stop: threading.Event,
+) -> Callable[[], Iterator[IngestOutcome]]:
+    """Return the work of each thread of a crew that carries out requests by `process`.
 
     Requests are taken from the iterable one by one, as threads become free. Only one thread at a
-    time asks it, and it must end soon after `stop` is set. `idle` is called now and then while the
-    caller waits for outcomes.
+    time asks it, and it must end soon after `stop` is set. `process` raises no Exception.
     """
+    source, asking = iter(requests), threading.Lock()
 
-    process: Callable[[IngestRequest], IngestOutcome]
-    threads: int
-    stop: threading.Event
-    idle: Callable[[], None] = lambda: None
-    rest: list[IngestOutcome] = field(init=False, default_factory=list)
-    """Outcomes that were ready when the session was closed early, and not yet yielded."""
-    _asking: threading.Lock = field(init=False, default_factory=threading.Lock)
+    def work() -> Iterator[IngestOutcome]:
+        while True:
+            with asking:
+                request = None if stop.is_set() else next(source, None)
+            if request is None:
+                return
+            yield process(request)
 
-    def outcomes(self, requests: Iterable[IngestRequest]) -> Generator[IngestOutcome, None, None]:
-        """Yield outcomes as they arrive. Raises what `requests` raises, after the threads end.
-
-        If the caller closes the generator early, all threads end; see `rest`.
-        """
-        source = iter(requests)
-        crew: ThreadCrew[IngestOutcome] = ThreadCrew("fileset", self.stop)
-        self.rest = crew.rest
-
-        def work() -> Iterator[IngestOutcome]:
-            while True:
-                with self._asking:
-                    request = None if self.stop.is_set() else next(source, None)
-                if request is None:
-                    return
-                yield self.process(request)
-
-        yield from crew.results(work, self.threads, self.idle)
+    return work
 
 
 _INDEX, _NUMBERS, _RECORD_ID = "i", "n", "r"

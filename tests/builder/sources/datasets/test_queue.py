@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from builder.sources.datasets import request as queues
-from builder.sources.datasets.ingest import FilesetSession
+from builder.sources.datasets.ingest import by_turns
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import (
     Queue,
@@ -22,6 +22,7 @@ from builder.sources.datasets.request import (
     connect_queue,
     retry_wait,
 )
+from builder.threads import ThreadCrew
 from tests.bucket import ACCESS_KEY, REGION, SECRET_KEY
 from tests.builder.sources.datasets import server
 from tests.builder.sources.datasets.command import Command, refuse_runs
@@ -88,7 +89,8 @@ def worked_off(
 ) -> list[IngestOutcome]:
     stop = threading.Event()
     with queue.beating():
-        found = list(FilesetSession(process, threads, stop).outcomes(queue.requests(stop)))
+        work = by_turns(process, queue.requests(stop), stop)
+        found = list(ThreadCrew[IngestOutcome]("fileset", stop).results(work, threads))
         for outcome in found:
             queue.settle(outcome)
     return found

@@ -17,7 +17,7 @@ import pytest
 from builder.sources.datasets import request as line
 from builder.sources.datasets import results
 from builder.sources.datasets.entry import FilesetEntry
-from builder.sources.datasets.ingest import FilesetSession
+from builder.sources.datasets.ingest import by_turns
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import BadLine, read_requests
 from builder.sources.datasets.results import Keeping
@@ -34,62 +34,22 @@ def urls(many: int) -> list[IngestRequest]:
     return [IngestRequest(f"https://data.example.org/{n}") for n in range(many)]
 
 
-def test_each_request_has_one_outcome() -> None:
-    session = FilesetSession(done, 7, threading.Event())
-    found = [outcome.request for outcome in session.outcomes(urls(500))]
-    assert sorted(r.base_url for r in found) == sorted(r.base_url for r in urls(500))
-    assert session.rest == []
-
-
-def test_requests_are_asked_for_one_by_one_as_threads_come_free() -> None:
+def test_requests_are_asked_for_by_one_thread_at_a_time_and_not_after_a_stop() -> None:
     asked: list[int] = []
-    go = threading.Semaphore(0)
+    stop = threading.Event()
 
     def requests() -> Iterator[IngestRequest]:
         for number, request in enumerate(urls(10)):
             asked.append(number)
             yield request
 
-    def process(request: IngestRequest) -> IngestOutcome:
-        assert go.acquire(timeout=30)
-        return done(request)
-
-    outcomes = FilesetSession(process, 2, threading.Event()).outcomes(requests())
-    go.release()
-    next(outcomes)
-    assert len(asked) <= 3
-    go.release(9)
-    assert len(list(outcomes)) == 9
-
-
-def test_what_was_under_way_when_it_ends_early_is_told() -> None:
-    stop = threading.Event()
-
-    def process(request: IngestRequest) -> IngestOutcome:
-        if request.base_url.endswith("/0"):
-            return done(request)
-        assert stop.wait(30)
-        return IngestOutcome(request=request, status="cancelled", at=AT)
-
-    session = FilesetSession(process, 3, stop)
-    outcomes = session.outcomes(urls(100))
-    assert next(outcomes).status == "success"
-    outcomes.close()
-    assert {outcome.status for outcome in session.rest} == {"cancelled"}
-    assert len(session.rest) == 3
-
-
-def test_whoever_waits_is_idle_now_and_then() -> None:
-    idle = threading.Event()
-
-    def process(request: IngestRequest) -> IngestOutcome:
-        assert idle.wait(30)
-        return done(request)
-
-    assert (
-        len(list(FilesetSession(process, 1, threading.Event(), idle=idle.set).outcomes(urls(1))))
-        == 1
-    )
+    first, second = (work() for work in [by_turns(done, requests(), stop)] * 2)
+    outcomes = [next(first), next(second), next(first)]
+    assert [outcome.request for outcome in outcomes] == urls(3)
+    assert asked == [0, 1, 2]
+    stop.set()
+    assert [*first, *second] == []
+    assert asked == [0, 1, 2]
 
 
 @dataclass
