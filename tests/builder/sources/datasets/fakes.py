@@ -3,11 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from builder.sources.datasets import status
 from builder.sources.datasets.ingest import Ingest
 from builder.sources.datasets.item import (
     ArchiveStrategyResult,
@@ -62,7 +61,6 @@ class Fakes:
 
     process: Process = archived
     platform: Platform = field(default_factory=Platform)
-    kept: dict[str | None, ArchiveStrategyResult] = field(default_factory=dict)
     processed: list[str | None] = field(default_factory=list)
     until: list[float] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -90,13 +88,8 @@ class Fakes:
         self, item: FilesetPlatformItem, name: str, until: float, go_on: Callable[[], None]
     ) -> ArchiveStrategyResult:
         self.until.append(until)
-        if item.platform_id in self.kept:
-            return self.kept[item.platform_id]
         self.processed.append(item.platform_id)
-        result = self.process(name, item)
-        if status.of(result.status).hit:
-            self.kept[item.platform_id] = replace(result, status="success-existing")
-        return result
+        return self.process(name, item)
 
     def detect(self, request: IngestRequest, api: Api) -> tuple[DatasetResource, Platform]:
         if request.base_url not in self.platform.items:

@@ -24,7 +24,6 @@ from tests.builder.sources.datasets.server import (
     Server,
     endless,
     html,
-    json_of,
     login,
     redirect,
     served,
@@ -71,13 +70,6 @@ def test_a_file_comes_as_it_is(there: World, size: int, chunked: bool) -> None:
     (asked,) = there.server.asked()
     assert asked.headers["accept-encoding"] == "identity"
     assert asked.headers["user-agent"].startswith("Sheaf/")
-
-
-def test_a_file_without_size_and_digest_is_unverified(there: World) -> None:
-    there.server.add(URL, served(BODY))
-    found = there.downloader().download(manifest_file(URL), 1 << 30, there.sink)
-    assert found.verified is None
-    assert there.kept == [BODY.all]
 
 
 def test_what_is_cut_is_gone_on_with(there: World) -> None:
@@ -455,12 +447,6 @@ def test_what_a_server_refuses_is_asked_for_once(there: World, code: int, told: 
     there.server.add(URL, status(code))
     assert failed(there) == told
     assert len(there.server.asked(URL)) == 1
-
-
-def test_a_refusal_has_the_message_of_the_platform(there: World) -> None:
-    there.server.add(URL, json_of({"status": "ERROR", "message": "Sign the\nguestbook"}, 400))
-    with pytest.raises(FilesetError, match=r"HTTP status 400: Sign the guestbook$"):
-        there.downloader().download(manifest_file(URL, BODY), 1 << 30, there.sink)
 
 
 @pytest.mark.parametrize("digests", ["md5", ""])

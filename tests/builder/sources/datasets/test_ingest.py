@@ -9,7 +9,6 @@ from builder.sources.datasets.item import (
     ArchiveStrategyResult,
     FilesetPlatformItem,
     IngestOutcome,
-    IngestRequest,
 )
 from builder.sources.datasets.protocols import FilesetError
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
@@ -42,25 +41,6 @@ def test_the_way_in_which_a_platform_listed_its_files_is_told() -> None:
     assert (found.status, found.detail) == ("success-file", "links of the page list its files")
 
 
-def test_several_files_are_a_fileset_and_what_was_kept_before_is_not_fetched_again() -> None:
-    made = Fakes()
-    request = made.give(URL, item("a.csv", "b.csv"))
-    ingest = made.ingest()
-    assert ingest.process(request).status == "success"
-    assert ingest.process(request).status == "success-existing"
-    assert made.processed == ["41"]
-
-
-def test_files_that_are_withheld_are_told_beside_those_that_are_kept() -> None:
-    found, _ = outcome(
-        item(manifest=(*map(file, ("a.csv", "b.csv")), file("c.csv", status="withheld")))
-    )
-    assert found.status == "success-partial"
-    assert found.archived is not None
-    told = {f.path: f.status for f in found.archived.manifest}
-    assert told == {"a.csv": "verified", "b.csv": "verified", "c.csv": "withheld"}
-
-
 def raising(error: Exception) -> Process:
     def failing(strategy: str, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         raise error
@@ -81,20 +61,6 @@ def test_every_item_is_told_with_the_order_of_its_version(name: str) -> None:
     found, _ = outcome(item("a.csv", platform_status=name, version="a", index=3))
     assert found.item is not None
     assert found.item.order == "i:000000000003"
-
-
-def test_a_dry_run_ends_where_files_would_be_fetched() -> None:
-    found, made = outcome(item("a.csv"), dry=True)
-    assert (found.status, found.strategy) == ("pending", "web-file")
-    assert made.until == []
-
-
-def test_another_type_of_ingest_is_not_ours() -> None:
-    found = Fakes().ingest().process(IngestRequest(URL, "pdf"))
-    assert (found.status, found.detail) == (
-        "not-implemented",
-        "ingest_type pdf: expected dataset",
-    )
 
 
 def test_what_a_platform_raises_is_the_outcome() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from builder.sources.datasets.item import Licence, Person, Related
 from builder.sources.datasets.platforms.invenio import InvenioRDM
-from tests.builder.sources.datasets.pages import Pages, Site, cases, gone, real_bytes
+from tests.builder.sources.datasets.pages import Pages, Site, cases, real_bytes
 
 BASE = "https://repository.example.org"
 URL = f"{BASE}/records/2bk3z-5tq81"
@@ -252,12 +252,6 @@ def test_a_newest_version_without_an_id_is_none() -> None:
     newest = f"{BASE}/api/records/1aaaa-00001/versions/latest"
     code = ("platform-bad-response", "")
     assert SITE.refused({newest: {}}, f"{BASE}/records/1aaaa-00001/latest") == code
-
-
-def test_a_tombstone_tells_why() -> None:
-    stone = gone({"message": "Record deleted", "tombstone": {"removal_reason": {"id": "spam"}}})
-    item = SITE.item({API: stone})
-    assert (item.platform_status, item.detail) == ("platform-gone", "spam")
 
 
 def test_the_documented_record_is_read() -> None:

@@ -15,7 +15,7 @@ from tests.builder.sources.datasets import samples
 from tests.builder.sources.datasets.body import digest
 from tests.builder.sources.datasets.deposits import register
 from tests.builder.sources.datasets.pages import real
-from tests.builder.sources.datasets.server import Server, html, json_of, redirect, served
+from tests.builder.sources.datasets.server import Server, json_of, redirect, served
 from tests.builder.sources.datasets.world import World
 
 BODY = b"honey,price\n" * 1000
@@ -62,17 +62,6 @@ def test_scenario_11_an_md5_that_was_supplied_verifies_and_a_portal_is_known(
     assert there.downloader().download(file, 10**6, there.sink).verified == "md5"
     assert there.kept == [BODY]
     assert not server.asked(method="HEAD")
-
-
-def test_scenario_11_a_portal_of_any_form_is_known_by_its_page(
-    server: Server, there: World
-) -> None:
-    page = "https://data.beekeepers.cz/articles/media/Honey/4711"
-    server.add(
-        page, html("<html><script src='https://static.figshare.com/app.js'></script></html>")
-    )
-    server.add(samples.FIGSHARE, json_of(article("a.csv") | {"url_public_html": page}))
-    assert item_of(there, page).platform_name == "figshare"
 
 
 def dataset(*files: dict[str, Any]) -> dict[str, Any]:

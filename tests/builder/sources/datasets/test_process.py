@@ -151,18 +151,6 @@ def test_a_dataset_is_restored_under_its_paths(site: Here, strategy: str) -> Non
     assert site.told(2, "restore", "10.5072/other", str(folder)) == {}
 
 
-def test_an_altered_file_is_not_restored(site: Here) -> None:
-    url = site.record("hives-1")
-    site.results(url)
-    site.command("publish")
-    (path,) = (site.folder / "store" / "filesets").rglob("3.bin")
-    path.write_bytes(b"X" * 3000)
-    found = site.told(1, "restore", "--json", "doi:10.5072/hives-1", str(site.folder / "restored"))
-    assert list(found["missing"]) == ["3.bin"]
-    there = sorted(path.name for path in (site.folder / "restored").rglob("*"))
-    assert there == sorted(BODIES.keys() - {"3.bin"})
-
-
 LARGE = {"0.bin": BODIES["0.bin"], "1.bin": Generated(12_000_000).all}
 
 

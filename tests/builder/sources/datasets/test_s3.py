@@ -1,6 +1,5 @@
 """Files as objects of the store: what is kept, kept again, missing, altered, and never half."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator
-from tests.builder.sources.datasets.body import Body, Generated, digest
+from tests.builder.sources.datasets.body import Body, Generated
 from tests.builder.sources.datasets.server import Server, served, then
 from tests.builder.sources.datasets.world import World, manifest_file
 
@@ -71,34 +70,6 @@ def dangling(store: Writer) -> list[Any]:
     assert isinstance(store, FolderStore)
     folder = store.root / ".tmp"
     return list(folder.iterdir()) if folder.exists() else []
-
-
-@pytest.mark.sampled(3)
-@every_store
-def test_every_file_is_an_object_and_the_record_comes_last(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    asked = strategy(store, there)
-    assert asked.check_existing(item) is None
-    found = asked.process(item)
-    assert (found.ingest_strategy, found.status) == ("s3-fileset", "success")
-    assert found.location == place(item)
-    assert [f.path for f in found.manifest] == list(BODIES)
-    kept = objects(store)
-    assert len(kept) == len(BODIES) + 1
-    for file in found.manifest:
-        body = BODIES[file.path]
-        assert file.status == "verified"
-        assert file.key is not None
-        assert digest("sha256", kept[file.key]) == file.sha256 == digest("sha256", body)
-        assert file.crc32 == digest("crc32", body)
-        assert file.size == len(body)
-        assert (file.offset, file.compression) == (None, None)
-        assert file.terminal_url == file.platform_url
-    document = json.loads(kept[place(item) + "fileset.json"])
-    assert document["archived"]["ingest_strategy"] == "s3-fileset"
-    assert not dangling(store)
 
 
 @pytest.mark.sampled(3)

@@ -10,7 +10,7 @@ import pytest
 
 from builder.aws import fileset_worker
 from builder.store.folder import FolderStore
-from functions.snapshot.errors import ConfigurationError, StoreError
+from functions.snapshot.errors import StoreError
 from tests.bucket import Bucket
 from tests.builder.sources.datasets.command import led_to, refuse_runs
 from tests.builder.sources.datasets.deposits import content, deposit
@@ -135,13 +135,6 @@ def test_all_come_again_where_results_could_not_be_kept(
     with pytest.raises(StoreError, match="the bucket is away"):
         function(body(good))
     assert capsys.readouterr().err == "sheaf: the bucket is away\n"
-
-
-def test_nobody_is_asked_who_could_not_tell_by_whom(function: Function) -> None:
-    function.variables.pop("SHEAF_REPOSITORY_ADMIN_EMAILS")
-    with pytest.raises(ConfigurationError, match="admin_emails"):
-        function(body("10.5281/zenodo.11"))
-    assert not function.server.log
 
 
 def test_it_archives_into_a_bucket(

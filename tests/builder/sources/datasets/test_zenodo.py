@@ -245,18 +245,18 @@ def test_restricted_files_that_a_token_opens_are_given() -> None:
     assert (item.platform_status, len(item.files)) == ("success", 2)
 
 
-def test_a_tombstone_tells_why() -> None:
-    stone = gone({"status": 410, "tombstone": {"note": "Wrong bees", "removal_date": "2025-01-01"}})
-    item = item_of(stone)
-    assert (item.platform_status, item.version, item.detail) == (
-        "platform-gone",
-        "21",
-        "Wrong bees",
-    )
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"tombstone": {"note": "Wrong bees", "removal_date": "2025-01-01"}}, "Wrong bees"),
+        ({"tombstone": {"removal_reason": {"id": "spam"}}, "message": "Record deleted"}, "spam"),
+        ({"message": "PID has been deleted."}, "PID has been deleted."),
+    ],
+)
+def test_a_tombstone_tells_why(told: dict[str, Any], why: str) -> None:
+    item = item_of(gone({"status": 410, **told}))
+    assert (item.platform_status, item.version, item.detail) == ("platform-gone", "21", why)
     assert item.platform_id is None  # the id of all versions is not told, and may be in use
-    old = gone({"status": 410, "message": "PID has been deleted."})
-    item = item_of(old)
-    assert item.detail == "PID has been deleted."
 
 
 def test_a_digest_of_an_unknown_kind_is_kept_and_not_taken_for_md5() -> None:
@@ -309,17 +309,3 @@ def test_the_place_among_the_versions_is_told_alike_by_both_forms() -> None:
     for document in (older, newer):
         assert item_of(document).index == 3
     assert SITE.item().index is None
-
-
-@pytest.mark.parametrize(
-    "path", ["record/11/latest", "records/11/latest", "api/records/11/versions/latest"]
-)
-def test_latest_asks_for_the_newest_version(path: str) -> None:
-    newest = record(today())
-    documents = {
-        f"{API}11/versions/latest": newest,
-        f"{API}21": newest,
-        f"{API}11": record([], id=11),
-    }
-    item = SITE.item(documents, f"https://zenodo.org/{path}")
-    assert (item.platform_id, item.version, len(item.files)) == ("20", "21", 2)
