@@ -15,7 +15,7 @@ from builder.sources.datasets.item import FilesetPlatformItem, IngestRequest
 from builder.sources.datasets.results import Results
 from functions.store import engine
 from tests.builder.conftest import NAMESPACE, World, capture
-from tests.builder.sources.datasets.outcomes import DESCRIPTION, URL, failed, file, item, outcome
+from tests.builder.sources.datasets.outcomes import DESCRIPTION, URL, failed, item, outcome
 from tests.builder.sources.datasets.published import begun, publish, rows
 
 pytestmark = pytest.mark.shared(3)
@@ -177,19 +177,6 @@ def test_a_withdrawn_dataset_gets_no_new_versions(world: World) -> None:
     withdraw_one(world)
     newer = outcome(item("a.csv", version="2"), request=IngestRequest("v2"))
     assert publish(world, newer, outcome(item("a.csv", version="3"))).new == 0
-
-
-def test_what_is_embargoed_is_listed_without_files(world: World) -> None:
-    held = item("a.csv", "b.csv", until="2030-01-01")
-    files = tuple(file(one.path, one.size or 0, "withheld") for one in held.manifest or ())
-    held = replace(held, manifest=files)
-    built = publish(world, failed("platform-embargoed", item=held))
-    assert built.new == 1
-    told = document(world)
-    assert (told["files"], told["until"], told["strategy"]) == ([], "2030-01-01", None)
-    assert len(told["withheld"]) == 2
-    assert rows(world, "SELECT count(*) FROM files") == [(0,)]
-    assert publish(world, outcome(item("a.csv", "b.csv"))).changed == 1
 
 
 def test_the_newest_of_several_results_counts_whatever_it_was_asked_by(world: World) -> None:

@@ -6,16 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from builder.sources.datasets.item import (
     ArchiveStrategyResult,
-    Cdx,
     FileMeta,
     FilesetManifestFile,
     FilesetPlatformItem,
-    Terminal,
 )
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
@@ -77,39 +73,6 @@ def change(store: FolderStore, path: str, body: bytes | None) -> None:
     store.remove(f"{BASE}files/{path}")
     if body is not None:
         store.create(f"{BASE}files/{path}", body)
-
-
-texts = st.text(max_size=8)
-maybe = st.none() | texts
-numbers = st.none() | st.integers(0, 1 << 60)
-
-
-@given(
-    st.builds(
-        record.KeepingRecord,
-        platform_name=texts,
-        platform_domain=maybe,
-        version=maybe,
-        archived=st.builds(
-            ArchiveStrategyResult,
-            ingest_strategy=texts,
-            status=texts,
-            manifest=st.lists(
-                st.builds(FilesetManifestFile, path=texts, size=numbers, md5=maybe, offset=numbers)
-            ).map(tuple),
-            bundle_terminal=st.none() | st.builds(Terminal),
-            file_cdx=st.none() | st.builds(Cdx),
-        ),
-        objects=st.lists(st.builds(record.KeptObject)).map(tuple),
-    )
-)
-def test_what_is_written_is_read_again(one: record.KeepingRecord) -> None:
-    data = record.serialize(one)
-    again = record.parse(data, "x")
-    assert record.serialize(again) == data
-    assert len(again.archived.manifest) == len(one.archived.manifest)
-    assert [f.size for f in again.archived.manifest] == [f.size for f in one.archived.manifest]
-    assert again.objects == one.objects
 
 
 def test_a_record_is_whole_and_names_no_withheld_file() -> None:
