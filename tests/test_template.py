@@ -252,6 +252,12 @@ def test_a_client_that_asks_too_often_is_told_so_and_no_address_is_kept() -> Non
     assert "WebACLId" not in plain["Distribution"]["DistributionConfig"]
 
 
+def test_what_is_refused_to_a_service_worker_is_not_answered_from_the_cache() -> None:
+    (policy,) = STACKS["all"].resources("AWS::CloudFront::CachePolicy").values()
+    key = policy["CachePolicyConfig"]["ParametersInCacheKeyAndForwardedToOrigin"]
+    assert "Service-Worker" in key["HeadersConfig"]["Headers"]
+
+
 def test_logs_outlive_the_stack_and_no_name_of_theirs_is_taken_for_another() -> None:
     kept = {
         name: row

@@ -305,6 +305,9 @@ class ContentApplication(Service):
         is_guarded = "Content-Security-Policy" in response.headers
         guard = {} if is_guarded else header_fields.SANDBOX
         headers = {**http_message.CORS, **response.headers, **guard, **exposed}
+        if "script" in headers.get("Content-Type", ""):
+            # A cache in front must not answer what is refused to a worker (see _answer).
+            headers["Vary"] = f"{headers.get('Vary', 'Accept-Encoding')}, Service-Worker"
         entry.response = replace(response, headers=headers)
         if not isinstance(response.body, Body):
             entry.add(response.size)

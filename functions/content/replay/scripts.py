@@ -7,7 +7,7 @@ URLs without their scheme, escaped as a whole. What is nearest to the TIMESTAMP 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
@@ -73,9 +73,10 @@ class ScriptReplay:
 
         Raises ArgumentError, ContentError and StoreError.
         """
-        base = self.replay.settings["repository.base_url"]
-        if not own_address(self.replay.settings) or _origin(host) == _origin(base):
-            # Even an installed worker must not run where Sheaf's own pages are.
+        own = own_address(self.replay.settings)
+        if not own or _host(host) != _host(own):
+            # Even an installed worker must not run where Sheaf's own pages are, nor where a proxy
+            # does not say what host was asked for.
             reason = "archived scripts run only below content.replay_address, which is another "
             raise ContentError("unknown", f"{reason}host than that of repository.base_url")
         path = call.path.removeprefix(SCRIPTS)
@@ -103,7 +104,12 @@ class ScriptReplay:
         task = ReplayTask(self.replay, call, manifest, request, self.replay.at(call), captures)
         content = task.read_content()
         if part == "A":
-            return deliver(Representation(content, False, fixed=task.is_exact(content)))
+            response = deliver(Representation(content, False, fixed=task.is_exact(content)))
+            if isinstance(response, Reply) or "Content-Type" not in response.headers:
+                return response
+            # The head says the type. As this one no script becomes a worker, also from a cache.
+            typed = {**response.headers, "Content-Type": header_fields.UNKNOWN_TYPE}
+            return replace(response, headers=typed)
         return Reply(200, "application/warc", _write_head(content))
 
 
@@ -139,3 +145,9 @@ def _origin(address: str) -> tuple[str, str, int]:
     parts = urlsplit(address)
     usual = 443 if parts.scheme == "https" else 80
     return parts.scheme, parts.hostname or "", parts.port or usual
+
+
+def _host(address: str) -> tuple[str, int | None]:
+    """Return what also a server behind a proxy for https knows of its address."""
+    parts = urlsplit(address)
+    return parts.hostname or "", None if parts.port in (80, 443) else parts.port

@@ -119,6 +119,15 @@ def test_the_worker_has_heads_and_payloads(ask: Ask, lambda_: str) -> None:
     assert "Location: /s.js\r\n" in moved
     fresh = ask(f"/replay/{STAMP}/A/{inside(HOST + 's.js?_=1393844276741')}", lambda_=lambda_)
     assert (fresh.status, body(fresh)) == (200, SCRIPT)
+    # Not even from a cache a browser takes it for a worker; the head says its type.
+    assert fresh.headers["Content-Type"] == "application/octet-stream"
+    head = body(
+        ask(f"/replay/{STAMP}/H/{inside(HOST + 's.js')}", base=OWN.replace("https", "http"))
+    )
+    assert b"\r\nContent-Type: text/javascript\r\n" in head
+    stored = ask(f"/web/{STAMP}id_/{HOST}s.js", lambda_=lambda_)
+    assert stored.headers["Content-Type"] == "text/javascript"
+    assert stored.headers["Vary"] == "Accept-Encoding, Service-Worker"
     assert ask(f"/replay/{STAMP}/A/{inside(HOST)}s.js", service_worker="script").status == 403
 
 
@@ -132,7 +141,11 @@ def test_withdrawn_and_unknown_urls_are_not_there(ask: Ask) -> None:
 @pytest.mark.parametrize(
     "more",
     # With MAIN as the base, the same function answers at both hosts.
-    [{"own": ""}, {"own": MAIN.replace("oai", "OAI")}, {"own": f"{MAIN}:443"}, {"base": MAIN}],
+    # A proxy that does not pass the host leads to none of them.
+    [
+        *({"own": ""}, {"own": MAIN.replace("oai", "OAI")}, {"own": f"{MAIN}:443"}),
+        *({"base": MAIN}, {"base": MAIN.replace("https", "http")}, {"base": "http://127.0.0.1"}),
+    ],
 )
 def test_scripts_run_only_on_an_origin_of_their_own(ask: Ask, more: dict[str, str]) -> None:
     for path in ("sw.js", "ui.js", f"{STAMP}/", f"{STAMP}/A/{inside(HOST + 's.js')}"):
