@@ -53,6 +53,13 @@ _TEXT_OF_ITS_OWN = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
 """Encodings in which an ASCII byte need not be that character."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _PLAIN = re.compile("[!-~]*")
+_SIMPLE = re.compile(
+    r"(?:(https?://[A-Za-z0-9.\-]++(?::[0-9]++)?/)|(/)(?!/)|(?=[\w~%]))"
+    r"[\w/.~%=&+\-]*+(?:\?[\w/.~%=&+\-]++)?",
+    re.ASCII,
+)
+"""What most references are: a URL, or a path from the root or from the page, without a fragment."""
+_STEPS = re.compile("/[./]")
 _AT_CHARSET = re.compile(rb'@charset "([^"]{1,40})";')
 _ELSEWHERE = re.compile(r"\s*(?:#|(?!https?:|ftp:)[A-Za-z][A-Za-z0-9+.\-]*:)", re.IGNORECASE)
 _ACTIVE = re.compile(r"(?:javascript|vbscript|data):", re.IGNORECASE)
@@ -126,7 +133,15 @@ class _PageReferences:
         self._target = target
         self._codec = codec
         self._bytewise = bytewise
-        self._base = page.url
+        self._before: dict[int | None, str]
+        self._set_base(page.url)
+
+    def _set_base(self, url: str) -> None:
+        """Resolve further references by a URL, and simple ones by what stands before them."""
+        self._base, self._before = url, {}
+        if _PLAIN.fullmatch(url):
+            with suppress(ValueError):
+                self._before = {2: urljoin(url, "/-")[:-2], None: urljoin(url, "-")[:-1]}
 
     def rewrite(self, text: str) -> str:
         """Return the text with its references rewritten; they are ASCII."""
@@ -135,7 +150,7 @@ class _PageReferences:
         base, base_target = find_base(text, self._text)
         if base:
             with suppress(ValueError):
-                self._base = urljoin(self._page.url, base)
+                self._set_base(urljoin(self._page.url, base))
         rules = ReferenceRules(
             self._reference,
             self._text,
@@ -146,6 +161,12 @@ class _PageReferences:
 
     def _reference(self, written: str, role: str) -> str | None:
         """Return where a reference leads; None if it is no URL."""
+        if simple := _SIMPLE.fullmatch(written):  # urljoin takes most of the time
+            if simple[1]:
+                return self._goal(iter((written,)), "", role, written)
+            if simple.lastindex in self._before and not _STEPS.search(written):
+                url = self._before[simple.lastindex] + written
+                return self._goal(iter((url,)), "", role, written)
         text = written.translate(_BREAKS).strip()
         if (
             self._target is not None

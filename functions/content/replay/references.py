@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 LINK, IMAGE, STYLE, SCRIPT, FRAME, MEDIA = "link", "image", "style", "script", "frame", "media"
 REFRESH = "refresh"
@@ -61,6 +62,14 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{1,6})(?:\r\n|\s)?|(\n)|(.))", re.DOTALL)
 _UNSAFE = re.compile(r"[\"\\\x00-\x1f\x7f]")
+_PASSED = re.compile(
+    # Most of a page: text, and tags with nothing but attributes of no interest.
+    r"(?:[^<]++|</?(?!(?:script|style|textarea|title|xmp|iframe|noembed|noframes)[\s/>])"
+    r"[a-z][^\s/><]*+(?:\s++(?:class|id|title|alt|width|height|v?align|border|cell(?:padd|spac)ing"
+    r"|(?:col|row)span|name|lang|dir|role|tabindex|type|value|rel|bgcolor|color|face|size|nowrap"
+    r"|aria-[a-z]++|on[a-z]++)(?:=(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'>]++))?+)*+\s*+/?+>)*+",
+    re.IGNORECASE,
+)
 _OPENED = re.compile(r"<(?:(!--)|([A-Za-z][^\s/>]*)|[!?/])")
 _ATTRIBUTE = re.compile(
     r"[\s/]*+(?:(?P<end>>)|(?P<name>=[^\s/>=]*|[^\s/>=]+)(?:\s*=\s*(?:"
@@ -71,6 +80,7 @@ _RAW = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
+_BASE = re.compile(r"<base[\s/>]", re.IGNORECASE)
 _COMMENT_END = re.compile(r"-?>|.*?--!?>", re.DOTALL)
 _DELAY = re.compile(r"\s*+(?P<seconds>[0-9.]*+)\s*+[;,]?\s*+(?:url\s*+=\s*+)?", re.IGNORECASE)
 _CANDIDATE = re.compile(r"[\s,]*+(?:(\S*[^\s,])(?:,+|([^,]*))|\Z)")
@@ -94,6 +104,11 @@ _LAZY = {
 }
 """Attributes from which scripts, which do not run, would set those that a browser loads."""
 _LAZY_ELEMENTS = frozenset({"img", "source", "iframe"})
+_SETS = frozenset({"srcset", "imagesrcset", "data-srcset"})
+_NOTED = {*_URLS, *_OFF, *_URLS_SHOWN, *_OFF_SHOWN, *_LAZY, *_SETS} | {
+    *("target", "http-equiv", "style", "content", "srcdoc")
+}
+"""Attributes that may be changed."""
 _ROLES = {
     **dict.fromkeys(("iframe", "frame", "object", "embed", "portal"), FRAME),
     **dict.fromkeys(("video", "audio", "source", "track", "bgsound"), MEDIA),
@@ -131,8 +146,7 @@ def _unescape(match: re.Match[str]) -> str:
     return match[3] or ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Attribute:
+class _Attribute(NamedTuple):
     """An attribute: its name in lower case, its value as written, and the offsets of both."""
 
     name: str
@@ -142,8 +156,7 @@ class _Attribute:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Tag:
+class _Tag(NamedTuple):
     name: str
     attributes: tuple[_Attribute, ...]
     end: int
@@ -171,6 +184,8 @@ def rewrite_html(text: str, rules: ReferenceRules) -> str:
 
 def find_base(text: str, decode: Decode) -> tuple[str, str]:
     """Return address and target of the base elements of a page, each "" if there is none."""
+    if not _BASE.search(text):
+        return "", ""
     bases = [tag for tag in _tags(text) if tag.name == "base"]
     address, target = (
         next(filter(None, (tag.value(name, decode).strip() for tag in bases)), "")
@@ -198,6 +213,8 @@ def _tag_changes(tag: _Tag, rules: ReferenceRules) -> Iterator[tuple[int, int, s
     if rules.link is not None and tag.name in _LAZY_ELEMENTS:
         lazy = {a.name: _LAZY[a.name] for a in tag.attributes if a.name in _LAZY and a.value}
     for attribute in tag.attributes:
+        if attribute.name not in _NOTED:
+            continue
         value = html.unescape(rules.decode(attribute.value))
         if attribute.name in lazy.values() or _is_off(tag, attribute.name, value, rules):
             yield attribute.start, attribute.start, "data-"
@@ -239,7 +256,7 @@ def _rewrite_value(
     tag: _Tag, name: str, value: str, rules: ReferenceRules, *, is_refresh: bool
 ) -> str | tuple[str | None, str] | None:
     """Return the new value of an attribute, of a link also the target; None if it stays."""
-    if name in {"srcset", "imagesrcset", "data-srcset"}:
+    if name in _SETS:
         return _images(value, rules.reference)
     if name == "style":
         return rewrite_css(value, rules.reference)
@@ -303,7 +320,7 @@ def _images(value: str, reference: Reference) -> str:
 def _tags(text: str) -> Iterator[_Tag]:
     """Yield the start tags, except those in comments and in raw text."""
     at = 0
-    while match := _OPENED.search(text, at):
+    while match := _OPENED.search(text, _PASSED.match(text, at).end()):  # type: ignore[union-attr]
         if match[1]:
             closed = _COMMENT_END.match(text, match.end())
             if closed is None:
