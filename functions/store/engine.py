@@ -28,13 +28,6 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _DISK, _MEMORY = "IO Error: ", "Out of Memory Error: "
 """Beginnings of DuckDB's errors that an Arrow stream raises as OSError."""
 
-_TEXTS = 512
-"""Limit on the parsed texts of a process; with the next one, all are forgotten."""
-_LONGEST_TEXT = 1 << 14
-"""Characters of the longest text whose parsed statements are kept."""
-
-_parsed: dict[str, tuple[Any, ...]] = {}
-
 _shared: dict[tuple[int, int, str], "Connection"] = {}
 """Databases in memory for readers, by process, megabytes and temporary folder."""
 _idle: dict[tuple[int, int, int, str], list[duckdb.DuckDBPyConnection]] = {}
@@ -46,7 +39,7 @@ _numbers = count()
 
 
 class Connection:
-    """A connection that parses equal texts once in a process: this is a sixth of a small statement.
+    """A connection to a database of this process.
 
     One thread at a time uses a connection; each of several takes a cursor. Its tables are in
     `database`; `release` is called once, when it is closed.
@@ -78,22 +71,7 @@ class Connection:
 
         Raises duckdb.Error.
         """
-        statements = self.parse(sql)
-        if len(statements) < 2 or values is not None:
-            return self._opened.execute(statements[0] if len(statements) == 1 else sql, values)
-        for statement in statements:
-            result = self._opened.execute(statement)
-        return result
-
-    def parse(self, sql: str) -> tuple[Any, ...]:
-        """Return the parsed statements of a text; none if it is too long to be kept."""
-        statements = _parsed.get(sql, ())
-        if not statements and len(sql) <= _LONGEST_TEXT:
-            statements = tuple(self._opened.extract_statements(sql))
-            if len(_parsed) >= _TEXTS:
-                _parsed.clear()
-            _parsed[sql] = statements
-        return statements
+        return self._opened.execute(sql, values)
 
     def cursor(self) -> "Connection":
         """Return another connection to the same database."""
@@ -282,9 +260,7 @@ def stream(
     connection: Connection, sql: str, values: Mapping[str, Any] | None = None, rows: int = _BATCH
 ) -> Any:
     """Execute a statement and return its rows as an Arrow stream, read in batches of `rows`."""
-    statements = connection.parse(sql)
-    read = statements[0] if len(statements) == 1 else sql
-    return connection.sql(read, params=dict(values or {})).to_arrow_reader(rows)
+    return connection.sql(sql, params=dict(values or {})).to_arrow_reader(rows)
 
 
 def batches(

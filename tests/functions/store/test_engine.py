@@ -3,7 +3,6 @@
 import resource
 import stat
 import tempfile
-from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -39,30 +38,6 @@ def test_what_a_stream_passes_on_keeps_its_meaning(
 ) -> None:
     with pytest.raises(kind, match=said), engine.reading("the table x"):
         raise OSError(text)
-
-
-def test_equal_texts_are_parsed_once_and_read_what_is_there_now(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(engine, "_TEXTS", 3)
-    monkeypatch.setattr(engine, "_parsed", {})
-    sql = "SELECT a FROM t WHERE a >= $least ORDER BY a"
-    with engine.connect() as one, engine.connect() as other:
-        one.execute("CREATE TABLE t AS FROM range(4) r(a)")
-        other.execute("CREATE TABLE t AS SELECT 'x' || a AS a FROM range(4) r(a)")
-        assert one.execute(sql, {"least": 2}).fetchall() == [(2,), (3,)]
-        assert other.execute(sql, {"least": "x3"}).fetchall() == [("x3",)]
-        assert one.parse(sql) is other.parse(sql)
-        assert len(one.parse(sql)) == 1
-        one.execute("CREATE OR REPLACE TABLE t AS SELECT DATE '2026-01-01' AS a")
-        assert one.execute(sql, {"least": date(2026, 1, 1)}).fetchall() == [(date(2026, 1, 1),)]
-        two = "SELECT 1; SELECT 2"
-        assert one.parse(two) is other.parse(two)
-        assert len(one.parse(two)) == 2
-        assert one.execute(two).fetchall() == [(2,)]
-        assert len(engine._parsed) <= 3
-        with pytest.raises(engine.DamagedStore, match="syntax error"), engine.reading("t"):
-            one.execute("SELECT FROM WHERE")
 
 
 def test_readers_share_a_database_and_nothing_that_they_create() -> None:
