@@ -273,7 +273,8 @@ KEYS: tuple[Field, ...] = (
     row(
         "documents.include",
         some_of([], "redirects", "errors"),
-        "captures to publish besides successful ones: redirects (status 3xx), errors (4xx and 5xx)",
+        "captures to publish besides successful ones: redirects (status 3xx), which replay needs "
+        "to follow old links, and errors (4xx and 5xx)",
     ),
     row(
         "documents.titles",

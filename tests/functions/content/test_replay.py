@@ -74,6 +74,8 @@ def captures() -> Iterator[Capture]:
     yield Capture(f"{HOST}uvod", DATE, b"<meta http-equiv=refresh content='0;url=/roky'>", html)
     yield Capture(f"{HOST}slepy", DATE, b"<meta http-equiv=refresh content='0;url=/neni'>", html)
     yield Capture(f"{HOST}obr", DATE, b"<a target=x href=/z>z</a><img src=a\\b.png>", html)
+    for year in (2009, 2014):
+        yield Capture(f"{HOST}dvakrat", f"{year}-01-01T00:00:00Z", f"<p>{year}".encode(), html)
     for year in (2005, 2007, 2011):
         yield Capture(f"{HOST}roky", f"{year}-01-01T00:00:00Z", f"<p>{year}".encode(), html)
     yield Capture(f"{HOST}v.css?1393", "2009-05-01T00:00:00Z", b"a{}", "text/css")
@@ -107,7 +109,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     for line in (("ingest", archive), ("publish",)):
         done = home(*line)
         assert done.code == 0, done.err
-    assert home("withdraw", "--url-prefix", f"{HOST}tajne", "--reason", "asked").code == 0
+    for part in ((f"{HOST}tajne",), (f"{HOST}dvakrat", "--from", "2009", "--until", "2009")):
+        assert home("withdraw", "--url-prefix", *part, "--reason", "asked").code == 0
     assert home("publish").code == 0
     values = configuration.parse(home.config.read_text(), {"SHEAF_CONTENT_SERVE": "true"})
     values = values.relative_to(home.folder)
@@ -235,6 +238,22 @@ def test_what_is_not_there_is_said_and_never_loaded_from_the_web(
     assert (got.status, got.headers["X-Archive-Error"]) == (status, code)
     assert "default-src 'none'" in got.headers["Content-Security-Policy"]
     assert b"<iframe" not in bytes(got.body)  # type: ignore[arg-type]
+
+
+def test_nothing_tells_what_was_withdrawn_from_what_was_never_there(ask: Ask) -> None:
+    for modifier in ("", "if_", "im_", "cs_", "id_"):
+        withdrawn, unknown = (
+            ask(f"{STAMP}{modifier}/{HOST}{name}") for name in ("tajne", "neni..")
+        )
+        body = bytes(withdrawn.body)  # type: ignore[arg-type]
+        assert body.replace(b"tajne", b"neni..") == unknown.body
+        assert withdrawn.status == unknown.status == 404
+    assert "tajne" not in ask("timemap/link/a.cz/tajne").headers.get("Link", "")
+    # The nearest of what remains is shown.
+    for modifier in ("", "if_"):
+        shown = ask(f"2009{modifier}/{HOST}dvakrat")
+        assert "/web/20140101000000" in shown.headers.get("Location", shown.headers.get("Link", ""))
+        assert b"2009" not in bytes(shown.body)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
