@@ -104,15 +104,13 @@ class DuckRepository:
         names = record_rows.columns(
             headers=headers, of_set=selection.set is not None, fields=fields
         )
-        narrowed = record_rows.Narrowed(manifest, names)
         pages: list[Page] = []
         missing = limit
         for part in self._ranges(manifest, selection):
             for file, groups in self._runs(manifest, part, selection.set, limit):
                 if missing <= 0:
                     return self._fill(manifest, pages, fields, headers=headers)
-                needed = narrowed.of(groups)
-                for read in self._read(manifest, selection, part, file, groups, missing, needed):
+                for read in self._read(manifest, selection, part, file, groups, missing, names):
                     if read["position"]:
                         page = record_rows.page(read, manifest.sequences, selection.set)
                         pages.append(page)
@@ -133,7 +131,8 @@ class DuckRepository:
                 continue
             for version in self.singles.find(manifest, (place,), names).values():
                 if version["identifier"] == identifier_:
-                    page = record_rows.single(version, manifest.sequences)
+                    rows = {name: [value] for name, value in version.items()}
+                    page = record_rows.page(rows, manifest.sequences, None)
                     (record,) = self._fill(manifest, [page], None, headers=False)
                     return record
         return None

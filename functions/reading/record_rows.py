@@ -17,7 +17,7 @@ from functions.kinds.kind import ItemKind
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import oai_name, obi, schema
 from functions.snapshot.errors import DamagedStore
-from functions.snapshot.manifest import Key, Manifest, RowGroup, Span, overlapping
+from functions.snapshot.manifest import Key, Manifest, RowGroup, Span
 from functions.snapshot.manifest import Sequence as Publish
 
 HEADER = ("position", "identifier", "kind", "datestamp", "deleted", "sets")
@@ -249,9 +249,12 @@ def columns(
 def page(rows: Mapping[str, Sequence[Any]], publishes: Sequence[Publish], spec: str | None) -> Page:
     """Return rows of `columns` as a page of a list of the set `spec` (None: of all sets).
 
-    `publishes` are those of the manifest.
+    It has the columns that items of its kinds have. `publishes` are those of the manifest.
     """
-    shown: dict[str, Any] = {n: rows[n] for n in rows if n not in ("sequence", "left_sets")}
+    kinds = {*rows["kind"]}
+    left_out = {"sequence", "left_sets"} | (set() if kinds & CAPTURES else _OF_CAPTURES)
+    left_out |= set() if kinds & DOCUMENTED else {DOCUMENT}
+    shown: dict[str, Any] = {name: rows[name] for name in rows if name not in left_out}
     stamps = {number: publishes[number - 1].effective for number in {*rows["sequence"]}}
     shown["datestamp"] = [stamps[number] for number in rows["sequence"]]
     shown["sets"] = [tuple(sets or ()) for sets in rows["sets"]]
@@ -264,48 +267,10 @@ def page(rows: Mapping[str, Sequence[Any]], publishes: Sequence[Publish], spec: 
     return Page(shown)
 
 
-def single(version: Mapping[str, Any], publishes: Sequence[Publish]) -> Page:
-    """Return a version as a page, with the columns of its kind; the others are as in `page`."""
-    left_out = {DOCUMENT} if version["kind"] in CAPTURES else _OF_CAPTURES
-    if version["kind"] not in CAPTURES | DOCUMENTED:
-        left_out = {*left_out, DOCUMENT}
-    return page({n: [v] for n, v in version.items() if n not in left_out}, publishes, None)
-
-
 def publish_of(manifest: Manifest, position: int) -> Publish | None:
     """Return the publish that assigned a position; None if none did."""
     place = bisect_right(manifest.sequences, position, key=lambda publish: publish.first) - 1
     return manifest.sequences[place] if place >= 0 else None
-
-
-class Narrowed:
-    """Columns to read of a list's row groups: of captures and documents only where they may be."""
-
-    def __init__(self, manifest: Manifest, names: tuple[str, ...]) -> None:
-        self._names = names
-        self._captures = _spans_of(manifest, sorted(CAPTURES))
-        self._documented: list[Span] = []
-        if DOCUMENT in names:
-            self._documented = _spans_of(manifest, sorted(DOCUMENTED))
-
-    def of(self, groups: Sequence[RowGroup]) -> tuple[str, ...]:
-        """Return the columns for neighbouring row groups of records or copies."""
-        left_out = set() if _meets(self._captures, groups) else _OF_CAPTURES
-        if not _meets(self._documented, groups):
-            left_out = {*left_out, DOCUMENT}
-        return tuple(name for name in self._names if name not in left_out)
-
-
-def _spans_of(manifest: Manifest, kinds: Collection[str]) -> list[Span]:
-    """Return the positions that living items of these kinds may have."""
-    living = living_sequences(manifest, kinds)
-    return find_spans(manifest, living, kinds) if living else []
-
-
-def _meets(spans: Sequence[Span], groups: Sequence[RowGroup]) -> bool:
-    """Return whether row groups may have positions of the spans; those of copies always may."""
-    first, last = groups[0].first, groups[-1].last
-    return bool(spans and (isinstance(first, tuple) or overlapping(spans, first, last)))
 
 
 def lacking(records: Page) -> list[str] | None:
