@@ -128,6 +128,15 @@ _ROWS = (
         ("sheaf serve", "sheaf serve --port 0 --content"),
     ),
     Command(
+        "router",
+        "serve",
+        "Print FILE of a router, by which another server answers from a site.",
+        (
+            "sheaf router nginx.conf --root /srv/site",
+            "sheaf router worker.js --base https://oai.example.org/oai",
+        ),
+    ),
+    Command(
         "replay install",
         "serve",
         "Install ReplayWeb.page from FILE, so that archived pages run their scripts.",

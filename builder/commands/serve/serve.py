@@ -9,6 +9,7 @@ from builder.arguments import declare
 from builder.serve.kept_pages import KeptPages
 from builder.serve.server import Server, compress, open_log
 from builder.serve.shared_answers import SharedAnswers
+from builder.serve.site_folder import SiteFolder
 from builder.snapshot import recovery
 from builder.store.context import Context
 from functions.config.configuration import Configuration
@@ -39,6 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             "--content": "also serve archived bytes at /content, pages as they were at /web, and "
             "captures at /cdx (default: "
             "content.serve)",
+            "--site DIR": "serve a folder that `sheaf export site` wrote, instead of a store",
         },
         host={"default": "127.0.0.1"},
         port={"default": 8080},
@@ -50,6 +52,8 @@ def run(context: Context) -> int:
 
     It runs until it is interrupted.
     """
+    if context.arguments.site is not None:
+        return _serve_site(context, Path(context.arguments.site))
     recovery.current(context.store)[0].require_newest()
     settings = context.configuration
     if context.arguments.content:
@@ -73,6 +77,23 @@ def run(context: Context) -> int:
         context.arguments.port,
         workers,
         lambda: _announce(context, settings, server.url),
+    )
+    server.run()
+    context.say("stopped")
+    return 0
+
+
+def _serve_site(context: Context, root: Path) -> int:
+    """Serve a folder of answers."""
+    site, arguments = SiteFolder(root), context.arguments
+    application = wsgi.make_application(site.answer)
+
+    def announce() -> None:
+        lines = f"serving {root}\n  for harvesters  {server.url}/oai?verb=Identify\nCtrl-C ends it."
+        context.result(lines, {"url": f"{server.url}/", "oai": f"{server.url}/oai"})
+
+    server = Server(
+        lambda _: (application, lambda: None), arguments.host, arguments.port, 1, announce
     )
     server.run()
     context.say("stopped")

@@ -1,0 +1,35 @@
+@CORE@
+import fs from 'fs';
+import crypto from 'crypto';
+
+function sha1(text) {
+  return crypto.createHash('sha1').update(text).digest('hex');
+}
+
+async function oai(r) {
+  const root = r.variables.sheaf_root, site = {base: r.variables.sheaf_base, sha1: sha1};
+  site.read = function (path) {
+    try {
+      return fs.readFileSync(root + '/' + path, 'utf8');
+    } catch (e) {
+      return null;
+    }
+  };
+  const form = readForm(r.variables.args || '', r.headersIn['Content-Type'], r.method === 'POST' && r.requestText);
+  const result = await answer(form, site);
+  if (result.file && r.method !== 'POST') {
+    r.internalRedirect('/sheaf-page/' + result.file);
+    return;
+  }
+  const body = result.body || site.read(result.file);
+  const tag = 'W/"' + sha1(body.replace(HEAD, '')) + '"';
+  r.headersOut.ETag = tag;
+  if (r.method !== 'POST' && (r.headersIn['If-None-Match'] || '').indexOf(tag.slice(2)) >= 0) {
+    r.return(304);
+    return;
+  }
+  r.headersOut['Content-Type'] = 'text/xml; charset=utf-8';
+  r.return(200, body);
+}
+
+export default {oai: oai};
