@@ -6,6 +6,7 @@ Digests (ISO 28500, 5.8) come in the labels, cases and alphabets that crawlers w
 
 import hashlib
 import re
+from base64 import b32encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,7 +32,6 @@ _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LONGEST_SIZE_LINE = 1 << 12  # bytes of a chunk's size line, with its extensions
 _DIGEST_BYTES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _DIGITS = str.maketrans(_ALPHABET, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
 _DIGIT_BYTES = bytes.maketrans(_ALPHABET.encode(), b"0123456789ABCDEFGHIJKLMNOPQRSTUV")
 _SHA1_BASE32 = re.compile(rb"sha1:([A-Z2-7]{32})")
@@ -225,7 +225,7 @@ class DeclaredDigest:
         if self.written:
             return self.written
         if self.algorithm == "sha1":
-            return base32(self.value)
+            return b32encode(self.value).decode("ascii")
         return f"{self.algorithm}:{self.value.hex()}"
 
 
@@ -240,13 +240,6 @@ def parse_digest(text: bytes) -> DeclaredDigest | None:
     size = _DIGEST_BYTES.get(algorithm)
     digest = _decode_digest(match[2], size) if match and size else None
     return None if digest is None else DeclaredDigest(algorithm, digest)
-
-
-def base32(value: bytes) -> str:
-    """Return bytes in base32 (RFC 4648); their number is a multiple of five."""
-    # The standard library takes three times as long, which matters: this runs for each capture.
-    number = int.from_bytes(value, "big")
-    return "".join([_PAIRS[(number >> at) & 1023] for at in range(len(value) * 8 - 10, -1, -10)])
 
 
 def _decode_digest(text: str, size: int) -> bytes | None:

@@ -8,11 +8,12 @@ without a mark have no type.
 
 import hashlib
 import re
+from base64 import b32encode
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from functions.archive.coding import decode_head
-from functions.archive.message import ChunkedDecoder, DeclaredDigest, HttpHead, base32, parse_digest
+from functions.archive.message import ChunkedDecoder, DeclaredDigest, HttpHead, parse_digest
 from functions.archive.record import RecordBlock, RecordFault, RecordHeader
 
 _ESSENCE = re.compile(
@@ -133,7 +134,9 @@ def read_payload(
         payload.faults += hashes.compare(declared)
         payload.matches_declared = not payload.faults
     proven = payload.matches_declared and declared and declared.algorithm == "sha1" and not chunked
-    payload.digest = declared.text() if declared and proven else base32(hashes.sha1.digest())
+    payload.digest = (
+        declared.text() if declared and proven else b32encode(hashes.sha1.digest()).decode("ascii")
+    )
     if chunked:
         decoder = ChunkedDecoder()
         data = decoder.feed(data) + decoder.flush()
