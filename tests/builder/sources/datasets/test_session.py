@@ -9,19 +9,25 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builder.intake import intake
+from builder.intake.lines import line_table
 from builder.sources.datasets import request as line
 from builder.sources.datasets import results
-from builder.sources.datasets.entry import FilesetEntry
 from builder.sources.datasets.ingest import by_turns
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import BadLine, read_requests
-from builder.sources.datasets.results import Keeping
+from builder.sources.datasets.results import Keeping, Results
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
+from functions.store import engine
+from tests.builder.sources.datasets.command import refuse_runs
+from tests.builder.sources.datasets.outcomes import failed, item, outcome
 
 AT = "20261122100000"
 
@@ -52,92 +58,95 @@ def test_requests_are_asked_for_by_one_thread_at_a_time_and_not_after_a_stop() -
     assert asked == [0, 1, 2]
 
 
+NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
+
+
+def rows(store: FolderStore) -> list[tuple[str, str, str | None]]:
+    """Return deed, status and kind of each row of the intake."""
+    found = list(intake.runs(store))
+    files = intake.files(store, found, intake.keys_of(store, found), "filesets")
+    connection = engine.connect(threads=1)
+    sql = f"SELECT deed, status, kind FROM {line_table(files, intake.FILESETS)} ORDER BY ALL"
+    return connection.execute(sql, {"files": files}).fetchall() if files else []
+
+
 @dataclass
-class Written:
-    """Stands in for Results: what was added, and in which run it is."""
+class Kept:
+    """Keeps outcomes in a store by way of a journal, as a process does."""
 
-    runs: list[list[IngestOutcome]] = field(default_factory=list)
-    open: list[IngestOutcome] = field(default_factory=list)
-    broken: bool = False
+    folder: Path
+    settled: list[IngestOutcome] = field(default_factory=list)
 
-    def add(self, outcome: IngestOutcome) -> FilesetEntry | None:
-        self.open.append(outcome)
-        return None
+    @property
+    def store(self) -> FolderStore:
+        return FolderStore(self.folder / "store")
 
-    def commit(self) -> Any:
-        if self.broken:
-            raise StoreError("the store is away")
-        if not self.open:
-            return None
-        self.runs.append(self.open)
-        self.open = []
-        return type("Run", (), {"name": f"run-{len(self.runs)}"})()
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
 
+    def writer(self) -> Results:
+        return Results(self.store, self.folder / "scratch", lambda: NOW)
 
-def keeping(written: Written, kept: results.Journal, **more: Any) -> Keeping:
-    return Keeping(written, kept, **more)  # type: ignore[arg-type]
+    def keeping(self, journal: results.Journal, **more: Any) -> Keeping:
+        return Keeping(self.writer(), journal, self.settled.append, **more)
 
 
-def test_an_outcome_is_settled_once_a_run_has_it(tmp_path: Path) -> None:
-    settled: list[IngestOutcome] = []
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    (tmp_path / "home").mkdir()
+    return Kept(tmp_path)
+
+
+def test_an_outcome_is_settled_once_a_run_has_it(kept: Kept) -> None:
     now = [0.0]
-    written = Written()
-    with results.open_journal(tmp_path, "store") as kept:
-        keep = keeping(written, kept, settled=settled.append, clock=lambda: now[0])
+    with results.open_journal(kept.home, "store") as journal:
+        keeping = kept.keeping(journal, clock=lambda: now[0])
         first, second = (done(request) for request in urls(2))
-        keep.add(first)
+        keeping.add(first)
         now[0] = 59
-        keep.tick()
-        assert (settled, list(kept.outcomes())) == ([], [first])
+        keeping.tick()
+        assert (kept.settled, list(journal.outcomes())) == ([], [first])
         now[0] = 61
-        keep.add(second)
-        assert settled == [first, second]
-        assert (settled[0].request, settled[1].request) == (first.request, second.request)
-        assert (list(kept.outcomes()), keep.runs) == ([], ["run-1"])
-    assert list(tmp_path.iterdir()) == []
+        keeping.add(second)
+        assert kept.settled == [first, second]
+        runs = [run.name for run in intake.runs(kept.store)]
+        assert (list(journal.outcomes()), keeping.runs, len(runs)) == ([], runs, 1)
+    assert list(kept.home.iterdir()) == []
 
 
-def test_what_was_cancelled_is_settled_and_not_kept(tmp_path: Path) -> None:
-    settled: list[IngestOutcome] = []
-    written = Written()
-    with results.open_journal(tmp_path, "store") as kept:
-        keep = keeping(written, kept, settled=settled.append)
-        keep.add(IngestOutcome(request=urls(1)[0], status="cancelled", at=AT))
-        keep.commit()
-    assert [outcome.status for outcome in settled] == ["cancelled"]
-    assert written.runs == []
-
-
-def test_of_a_line_that_is_no_request_nothing_is_kept(tmp_path: Path) -> None:
-    settled: list[IngestOutcome] = []
-    written = Written()
-    bad = IngestOutcome(
-        request=line.invalid_request("line 3: not JSON", "x"), status="bad-identifier", at=AT
-    )
+def test_what_was_cancelled_and_what_is_no_request_is_settled_and_not_kept(kept: Kept) -> None:
+    bad = line.invalid_request("line 3: not JSON", "x")
     odd = IngestRequest("10.5/1", given={"base_url": "10.5/1", "line": "of my file"})
-    with results.open_journal(tmp_path, "store") as kept:
-        keep = keeping(written, kept, settled=settled.append)
-        for outcome in (bad, done(odd)):
-            keep.add(outcome)
-        keep.commit()
-    assert [outcome.status for outcome in settled] == ["bad-identifier", "success"]
-    assert written.runs == [[done(odd)]]
+    outcomes = [
+        IngestOutcome(request=urls(1)[0], status="cancelled", at=AT),
+        IngestOutcome(request=bad, status="bad-identifier", at=AT),
+        done(odd),
+    ]
+    with results.open_journal(kept.home, "store") as journal:
+        keeping = kept.keeping(journal)
+        for outcome in outcomes:
+            keeping.add(outcome)
+        keeping.commit()
+    assert kept.settled == outcomes
+    assert rows(kept.store) == [("leave", "success", None)]
 
 
-def test_what_the_store_did_not_take_is_taken_the_next_time(tmp_path: Path) -> None:
-    written, first = Written(broken=True), done(urls(1)[0])
-    settled: list[IngestOutcome] = []
-    with results.open_journal(tmp_path, "store") as kept:
-        keep = keeping(written, kept, settled=settled.append)
-        keep.add(first)
-        with pytest.raises(StoreError, match="away"):
-            keep.commit()
-    assert settled == []
-    written = Written()
-    with results.open_journal(tmp_path, "store") as kept:
-        assert keeping(written, kept).recover() == 1
-    assert written.runs == [[first]]
-    assert list(tmp_path.iterdir()) == []
+def test_what_the_store_did_not_take_is_taken_the_next_time(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with results.open_journal(kept.home, "store") as journal:
+        keeping = kept.keeping(journal)
+        keeping.add(done(urls(1)[0]))
+        with monkeypatch.context() as patch:
+            refuse_runs(patch, "the store is away")
+            with pytest.raises(StoreError, match="away"):
+                keeping.commit()
+    assert (kept.settled, rows(kept.store)) == ([], [])
+    with results.open_journal(kept.home, "store") as journal:
+        assert kept.keeping(journal).recover() == 1
+    assert rows(kept.store) == [("leave", "success", None)]
+    assert list(kept.home.iterdir()) == []
 
 
 KILLED = """
@@ -288,3 +297,55 @@ def test_a_request_of_a_url_is_given_back_as_one() -> None:
     assert line.request_of_text("10.5/1").given == {"base_url": "10.5/1", "ingest_type": "dataset"}
     with pytest.raises(BadLine):
         line.parse_request("")
+
+
+def test_results_are_a_run(kept: Kept) -> None:
+    store, writer = kept.store, kept.writer()
+    assert writer.commit() is None
+    writer.add(outcome(item("a.csv")))
+    writer.add(failed("platform-gone"))
+    run = writer.commit()
+    assert run is not None
+    assert run.name.startswith("20261122T100000Z-")
+    assert [one.name for one in intake.runs(store)] == [run.name]
+    assert run.results == 2
+    assert rows(store) == [
+        ("delete", "platform-gone", None),
+        ("list", "success-file", "file"),
+    ]
+    assert writer.commit() is None
+    writer.add(failed("stalled"))
+    assert writer.commit() != run
+    assert len([*intake.runs(store)]) == 2
+    assert not any((kept.folder / "scratch").iterdir())
+
+
+def test_many_threads_may_add(kept: Kept) -> None:
+    store, writer = kept.store, kept.writer()
+
+    def add() -> None:
+        for _ in range(50):
+            writer.add(outcome(item("a.csv", "b.csv")))
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.commit()
+    assert rows(store) == [("list", "success", "fileset")] * 200
+
+
+def test_what_could_not_be_committed_is_committed_the_next_time(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, writer = kept.store, kept.writer()
+    writer.add(outcome(item("a.csv")))
+    with monkeypatch.context() as patch:
+        refuse_runs(patch, "the store does not answer")
+        with pytest.raises(StoreError, match="does not answer"):
+            writer.commit()
+    assert rows(store) == []
+    writer.add(failed("stalled"))
+    writer.commit()
+    assert rows(store) == [("leave", "stalled", None), ("list", "success-file", "file")]
