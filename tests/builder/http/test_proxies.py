@@ -4,7 +4,6 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,10 @@ from builder.http.connections import Connections, tls_context
 from builder.http.errors import FetchError
 from builder.http.limits import Budget, Limits
 from builder.http.settings import Proxies, proxies
+from tests.builder.http import certificates
 from tests.builder.http import site as web
 from tests.builder.http.forwarding import forwarding
 from tests.builder.http.site import Site
-from tests.builder.http.test_tls import Certificate
 
 NAME = "repository.invalid"
 """Which no machine but a proxy could find."""
@@ -167,20 +166,14 @@ def test_http_goes_over_one_connection_to_the_proxy(site: Site, user: str) -> No
         assert "proxy-authorization" not in request.headers
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> Certificate:
-    return Certificate.made(tmp_path, NAME)
-
-
 @pytest.mark.parametrize("user", ["", "me:secret"])
-def test_https_goes_through_a_tunnel(certificate: Certificate, user: str) -> None:
+def test_https_goes_through_a_tunnel(user: str) -> None:
     """The proxy sees a host and nothing else; the certificate is the server's."""
     with ExitStack() as stack:
-        site = stack.enter_context(web.serving(tls=certificate.server()))
+        site = stack.enter_context(web.serving(tls=certificates.of_host(NAME)))
         site.pages["/a"] = web.text("hello")
         proxy = stack.enter_context(forwarding(site.port, user))
-        trusting = ssl.create_default_context(cafile=certificate.file)
-        own = line(proxies({"HTTPS_PROXY": proxy.url()}), trusting)
+        own = line(proxies({"HTTPS_PROXY": proxy.url()}), certificates.trusted())
         stack.callback(own.close)
         for _ in range(2):
             assert asked(own, f"https://{NAME}/a") == (200, b"hello")
@@ -189,22 +182,18 @@ def test_https_goes_through_a_tunnel(certificate: Certificate, user: str) -> Non
     assert set(proxy.seen) == {("CONNECT", f"{NAME}:443")}
 
 
-def test_a_proxy_may_be_asked_by_tls(site: Site, tmp_path: Path) -> None:
-    own = Certificate.made(tmp_path, "localhost")
-    with forwarding(site.port, tls=own.server()) as proxy:
-        trusting = ssl.create_default_context(cafile=own.file)
-        there = line(proxies({"ALL_PROXY": proxy.url("https")}), trusting)
+def test_a_proxy_may_be_asked_by_tls(site: Site) -> None:
+    with forwarding(site.port, tls=certificates.of_host("localhost")) as proxy:
+        there = line(proxies({"ALL_PROXY": proxy.url("https")}), certificates.trusted())
         assert asked(there, f"http://{NAME}/a?b=c") == (200, b"hello")
         there.close()
 
 
-def test_a_tunnel_may_lead_through_a_proxy_by_tls(certificate: Certificate, tmp_path: Path) -> None:
-    own = Certificate.made(tmp_path, "localhost")
-    trusting = ssl.create_default_context(cafile=certificate.file)
-    trusting.load_verify_locations(own.file)
+def test_a_tunnel_may_lead_through_a_proxy_by_tls() -> None:
+    trusting = certificates.trusted()
     with (
-        web.serving(tls=certificate.server()) as site,
-        forwarding(site.port, tls=own.server()) as proxy,
+        web.serving(tls=certificates.of_host(NAME)) as site,
+        forwarding(site.port, tls=certificates.of_host("localhost")) as proxy,
         closing(line(proxies({"ALL_PROXY": proxy.url("https")}), trusting)) as there,
     ):
         site.pages["/a"] = web.text("hello")

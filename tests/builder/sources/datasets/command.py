@@ -12,6 +12,7 @@ from builder.commands import cli
 from builder.sources.datasets import wiring
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
+from tests.builder.http import certificates
 from tests.builder.sources.datasets.server import Server
 from tests.builder.sources.datasets.world import World
 from tests.clock import make_context
@@ -85,8 +86,7 @@ def led_to(there: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def led(*given: Any) -> Any:
         found = ways(*given)
-        trusted = there.server.authority.trusted()
-        client = replace(found.client, addresses=there.names, tls=trusted)
+        client = replace(found.client, addresses=there.names, tls=certificates.trusted())
         return replace(found, client=client, limits=there.ways.limits)
 
     monkeypatch.setattr(wiring, "ways", led)

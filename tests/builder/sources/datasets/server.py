@@ -29,8 +29,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.builder.http import certificates
 from tests.builder.http.site import then as then
-from tests.builder.sources.datasets.authority import Authority
 from tests.builder.sources.datasets.body import STEP, Body, chunks, digest, whole
 
 _WAIT = 0.02
@@ -107,7 +107,6 @@ class Server:
     """What is answered, by host and path, and what was asked for. Routes may change at any time."""
 
     port: int = 0
-    authority: Authority = field(default_factory=Authority)
     routes: dict[tuple[str, str], Answer] = field(default_factory=dict)
     log: list[Asked] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -154,7 +153,7 @@ class _Listener(socketserver.ThreadingTCPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         first = request.recv(1, socket.MSG_PEEK)
         if first == b"\x16":  # a handshake of TLS
-            request = self.site.authority.context().wrap_socket(request, server_side=True)
+            request = certificates.any_host().wrap_socket(request, server_side=True)
         with request:
             _Handler(request, client_address, self)
 

@@ -18,7 +18,6 @@ from builder.sources.datasets.platforms.pages.webpage import Webpage
 from builder.sources.datasets.protocols import ApiAnswer, FilesetError
 from builder.sources.datasets.result import result
 from builder.sources.datasets.status import STATUSES
-from builder.sources.datasets.wiring import Materials
 from builder.store.folder import FolderStore
 from tests.builder.sources.datasets.body import digest
 from tests.builder.sources.datasets.pages import Pages, page, real_bytes
@@ -264,16 +263,8 @@ def test_a_doi_that_led_to_a_page_is_not_asked_for_again() -> None:
     assert [url for url in api.asked if "doi.org" in url] == [registry]
 
 
-def ingest(there: World, store: FolderStore, folder: Path) -> Ingest:
-    materials = Materials(
-        store=store,
-        settings=there.settings,
-        ways=there.ways,
-        environment={},
-        clock=lambda: NOW,
-        scratch=folder,
-    )
-    return wiring.ingest(materials, there.stop, 60.0)
+def ingest(there: World, store: FolderStore) -> Ingest:
+    return wiring.ingest(there.materials(store, clock=lambda: NOW), there.stop, 60.0)
 
 
 def test_a_page_that_changes_meanwhile_is_read_again(
@@ -287,7 +278,7 @@ def test_a_page_that_changes_meanwhile_is_read_again(
         pages.append(html(ld(about)))
     server.add(URL, then(*pages))
     server.add("https://data.example.org/f/a.csv", served(bodies[1], "text/csv"))
-    run = ingest(there, FolderStore(tmp_path / "store"), tmp_path)
+    run = ingest(there, FolderStore(tmp_path / "store"))
     assert run.process(IngestRequest(URL)).status == "changed-during-ingest"
     assert run.process(IngestRequest(URL)).status == "success-file"
 
@@ -304,7 +295,7 @@ def test_a_request_for_a_page_is_kept_with_its_evidence(
     server.add(URL, html(ld(about), Link='<https://doi.org/10.5072/HONEY>; rel="cite-as"'))
     server.add("https://data.example.org/f/a.csv", served(b"1,2\n", "text/csv"))
     store = FolderStore(tmp_path / "store")
-    found = ingest(there, store, tmp_path).process(IngestRequest(URL))
+    found = ingest(there, store).process(IngestRequest(URL))
     told = result(found)
     assert (told["status"], told["platform_name"]) == ("success-file", "webpage")
     assert told["detail"] == "JSON-LD of the page (schema.org) lists its files"

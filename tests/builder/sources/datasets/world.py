@@ -25,6 +25,7 @@ from builder.sources.datasets.wiring import Materials, Ways
 from functions.config import configuration
 from functions.config.gathering import STRATEGY
 from functions.snapshot.store import Writer
+from tests.builder.http import certificates
 from tests.builder.sources.datasets.body import Body, digest
 from tests.builder.sources.datasets.names import Names
 from tests.builder.sources.datasets.server import Server
@@ -108,7 +109,7 @@ def world(
     names = Names(server, dict(elsewhere or {}))
     stop = threading.Event()
     ways = wiring.make_ways(
-        found, AGENT, names, stop, wall, clock=clock, tls=server.authority.trusted()
+        found, AGENT, names, stop, wall, clock=clock, tls=certificates.trusted()
     )
     return World(server, names, replace(ways, limits=limits), found, stop, folder)
 
