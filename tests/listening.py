@@ -1,5 +1,6 @@
 """The web server of the tests: any of theirs is this one with a handler of its own."""
 
+import socket
 import ssl
 import sys
 import threading
@@ -37,6 +38,14 @@ class QuietHandler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
+    tls: ssl.SSLContext | None = None
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, by TLS where it begins with a handshake of that."""
+        if self.tls is not None and request.recv(1, socket.MSG_PEEK) == b"\x16":
+            request = self.tls.wrap_socket(request, server_side=True)
+        with request:
+            super().finish_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Pass over clients that went away, or were killed, which some tests are about."""
@@ -51,10 +60,9 @@ def listening(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
 ) -> Iterator[int]:
-    """Serve by a handler, in threads, by TLS where a context is given; give the port."""
+    """Serve by a handler, in threads, also by TLS where a context is given; give the port."""
     with _Server((host, port), handler) as server:
-        if tls is not None:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        server.tls = tls
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:

@@ -16,8 +16,6 @@ was not added is answered 404. HEAD is always answered 403.
 
 import gzip
 import json
-import socket
-import socketserver
 import ssl
 import threading
 import time
@@ -25,13 +23,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
 from tests.builder.http import certificates
 from tests.builder.http.site import then as then
 from tests.builder.sources.datasets.body import STEP, Body, chunks, digest, whole
+from tests.listening import QuietHandler, listening
 
 _WAIT = 0.02
 DATE = "Mon, 16 Nov 2026 10:00:00 GMT"
@@ -144,29 +142,11 @@ class Server:
         return next(filter(None, (self.routes.get((host, p)) for p in places)), status(404))
 
 
-class _Listener(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-    request_queue_size = 64
+class _Handler(QuietHandler):
     site: Server
 
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        first = request.recv(1, socket.MSG_PEEK)
-        if first == b"\x16":  # a handshake of TLS
-            request = certificates.any_host().wrap_socket(request, server_side=True)
-        with request:
-            _Handler(request, client_address, self)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is what some tests are about."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Listener
-
     def do_GET(self) -> None:
-        site = self.server.site
+        site = self.site
         scheme = "https" if isinstance(self.connection, ssl.SSLSocket) else "http"
         headers = {name.lower(): value for name, value in self.headers.items()}
         host = headers.get("host", "")
@@ -186,23 +166,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @contextmanager
 def serving() -> Iterator[Server]:
     """Give a server that answers until the block ends."""
-    with _Listener(("127.0.0.1", 0), _Handler) as listener:
-        listener.site = Server(port=listener.server_address[1])
-        thread = threading.Thread(target=listener.serve_forever, args=(0.02,))
-        thread.start()
+    site = Server()
+    handler = type("Handler", (_Handler,), {"site": site})
+    with listening(handler, tls=certificates.any_host()) as site.port:
         try:
-            yield listener.site
+            yield site
         finally:
-            listener.site.ended.set()
-            listener.shutdown()
-            thread.join()
+            site.ended.set()
 
 
 def served(
