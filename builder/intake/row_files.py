@@ -1,28 +1,22 @@
-"""Files of rows: joins the many parts of a run, or many small runs, into a few large files."""
+"""Files of rows: joins the many parts of a run into a few large files."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
-from builder.errors import explaining
 from builder.intake.intake import TABLES, part_path
 from builder.store.durable import writing
 from builder.store.parquet.writer import write_rows
-from functions.snapshot.errors import StoreError
 from functions.store import engine
 
 FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
 """Rows of a file and of its row groups: a file of captures has about 25 MB."""
 
-_SMALL = 1 << 16
-"""Bytes of a file, some hundred captures, that DuckDB opens in the time in which it reads them."""
 _CHANGED = ("identity", "fetch_method", "fetch_body", "url_surtkey", "warc_request_offset")
 _CHANGES = (
     f"SELECT file, row, {', '.join(f'any_value({name}) AS {name}' for name in _CHANGED)} "
     "FROM changed GROUP BY ALL"
 )
-_FEW = 8  # small files that are read as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +99,3 @@ def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
         f"FROM ({arms}) g LEFT JOIN ({_CHANGES}) n "
         "ON n.file = g.file AND n.row = g.file_row_number ORDER BY arm, file_row_number"
     )
-
-
-def join_small_files(
-    connection: engine.Connection, files: Iterable[str], folder: Path
-) -> list[str]:
-    """Return Parquet files with the rows of `files` in their order; many small ones are joined.
-
-    A publish reads its files about ten times, and opening them takes most of the time if they are
-    small. Joined files are written into `folder`. Raises StoreError for a missing file.
-    """
-    joined: list[str] = []
-    for small, group in groupby(files, _is_small):
-        paths = list(group)
-        if small and len(paths) > _FEW:
-            path = str(folder / f"joined-{len(joined):06}.parquet")
-            target = f"{engine.quote(path)} (FORMAT parquet, COMPRESSION lz4)"
-            rows = f"SELECT * FROM {engine.table('$files')}"
-            connection.execute(f"COPY ({rows}) TO {target}", {"files": paths})
-            paths = [path]
-        joined += paths
-    return joined
-
-
-def _is_small(file: str) -> bool:
-    with explaining(file, "read", StoreError):
-        return Path(file).stat().st_size <= _SMALL

@@ -11,7 +11,6 @@ index. The location of a copy is not part of the description, so a copy elsewher
 by itself. A published revisit is compared without the values inherited from its original.
 """
 
-from builder.intake.row_files import join_small_files
 from builder.kinds.captures import references
 from builder.kinds.captures.precedence import (
     COLUMNS,
@@ -95,7 +94,6 @@ def merge(change: KindChange) -> KindCounts:
         connection.execute(scratch_tables.NEW_VERSIONS)
         return KindCounts()
     with engine.reading("the intake"):
-        captures = join_small_files(connection, captures, draft.folder)
         several = _gather(connection, captures, before.namespace, draft)
         rows = rows_of(connection, _INTAKE)
         incoming = rows_of(connection, "intake_captures") if several else rows

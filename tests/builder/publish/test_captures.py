@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from builder.intake import row_files
 from builder.intake.captures import Capture
 from builder.publish.publish import publish
 from builder.store.folder import FolderStore
@@ -111,28 +110,6 @@ def test_names_of_local_files_mean_nothing(world: World, tmp_path: Path) -> None
         world.ingest([capture(1, title=str(number))])
     publish(Renamed(world.root), world.configuration(), world.runtime())
     assert state(world)[0] == "3"
-
-
-@pytest.mark.thorough
-def test_many_small_runs_give_the_same_whether_they_are_joined(
-    make_world: Callable[[str], World], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Copies are in different files, some large, and the last one read counts."""
-    found = []
-    for few in (2, 99):
-        monkeypatch.setattr(row_files, "_FEW", few)
-        world = make_world(f"few-{few}")
-        for number in range(12):
-            copies = [capture(n, title=f"{number} {n}") for n in (1, number + 2, 1)]
-            large = [capture(n) for n in range(100, 3100)] if number == 6 else []
-            world.ingest([*copies, *large, replace(copies[0], content_mime_type=f"a/{number}")])
-        manifest = world.publish().manifest
-        assert manifest is not None
-        captures = Catalogue(world.store).files(manifest, "records")
-        found.append([file.key for file in captures])
-        kinds = [record.fields["content_mime_type"] for record in world.listed()]
-        assert [kind for kind in kinds if str(kind).startswith("a/")] == ["a/11"]
-    assert found[0] == found[1]
 
 
 def test_a_capture_leads_before_its_revisit(world: World) -> None:
