@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,11 @@ import pytest
 import builder
 from builder.publish.selection import Selection
 from builder.snapshot import scratch_tables
-from builder.sources.harvest.ingest import HarvestIngest
-from builder.sources.harvest.source import find_harvests
 from functions.store import engine
-from tests.builder.conftest import NAMESPACE, capture
+from tests.builder.conftest import NAMESPACE
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.publish.test_revisits import made, revisit
-from tests.builder.sources.datasets.outcomes import item, outcome
-from tests.builder.sources.datasets.published import ingest as ingest_filesets
-from tests.builder.sources.harvest.provider import items
-from tests.builder.sources.harvest.written import harvest, row
-from tests.builder.sources.redif.trees import paper
+from tests.builder.verify.test_losses import fill
 
 BUILDER = Path(builder.__file__).parent
 ROOMS = ("kinds", "publish", "snapshot")
@@ -66,70 +60,27 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     return found
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[Repec]:
-    (tmp_path / "home").mkdir()
-    world = Repec(tmp_path / "home" / "store")
-    yield world
-    world.close()
-
-
-def gather(world: Repec, name: str, came: str) -> None:
-    """Put a harvest into the intake."""
-    rows = [row(one, came=came) for one in items(10)]
-    folder = world.root.parent / f"harvests-{name}"
-    harvest(folder, rows, sets=[("a", f"The set {name}")])
-    scratch_folder = world.root.parent / f"scratch-{name}"
-    scratch_folder.mkdir()
-    work = HarvestIngest(world.store, NAMESPACE, {}, (), {}, scratch_folder, name)
-    work.carry_out(find_harvests(str(folder)))
-
-
-def fill(world: Repec) -> None:
-    """Publish items of each kind, and then a change of each."""
-    original = made(1, "http://a.cz/1", "D1")
-    captures = [original, original, revisit(7, "http://a.cz/1", "D1"), capture(3)]
-    world.ingest(captures, ("collection:x:y",))
-    ingest_filesets(world, outcome(item("a.csv", "b.csv")))
-    gather(world, "one", "2026-11-22T10:00:00Z")
-    world.take(a=paper(1), b=paper(2))
-    world.publish()
-    world.clock.sleep(100)
-    world.ingest(
-        [
-            made(5, "http://a.cz/1", "D1"),
-            made(1, "http://a.cz/1", "D1", title="New"),
-            revisit(9, "http://a.cz/1", None, refers_to_url="http://a.cz/1"),
-        ],
-        ("collection:x:y",),
-        digest="e",
-    )
-    ingest_filesets(world, outcome(item("a.csv")))
-    gather(world, "two", "2026-11-23T10:00:00Z")
-    world.take(a=paper(1, "On Mats"))
-    world.publish()
-    world.clock.sleep(100)
-
-
-def takedown(world: Repec) -> None:
+def take_down(world: Repec) -> None:
     """Withdraw an original, a dataset and a template, purge and restore them."""
+    original = made(1, "http://a.cz/1", "D1")
+    world.ingest([original, revisit(7, "http://a.cz/1", "D1")], ("collection:x:y",), digest="e")
+    world.publish()
     names = (
-        f"oai:{NAMESPACE}:{made(1, 'http://a.cz/1', 'D1').identity}",
-        f"oai:{NAMESPACE}:{made(5, 'http://a.cz/1', 'D1').identity}",
+        f"oai:{NAMESPACE}:{original.identity}",
         f"oai:{NAMESPACE}:dataset,invenio,data.example,41",
         f"{PREFIX}RePEc:aaa:wpaper:1",
-        items(1)[0].identifier,
     )
-    world.withdraw(Selection(identifiers=names))
+    world.withdraw(Selection(identifiers=names), purge=True)
     world.clock.sleep(100)
     world.reinstate(Selection(identifiers=names))
 
 
 def test_tables_that_folders_share_are_declared_with_their_columns(
-    world: Repec, seen: dict[str, set[str]]
+    tmp_path: Path, seen: dict[str, set[str]]
 ) -> None:
-    fill(world)
-    takedown(world)
+    with closing(Repec(tmp_path / "store")) as world:
+        fill(world)
+        take_down(world)
     declared = scratch_tables.TABLES
     assert {*scratch_tables.REPLAYED, *declared} <= seen.keys()
     assert {name: seen[name] for name in declared} == {
