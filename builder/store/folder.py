@@ -111,20 +111,31 @@ class FolderStore(FolderReader):
         synced once, and then the files are moved into place: no file in place can be incomplete.
         """
         for batch in batches(objects):
-            yield from self._create_some(batch)
+            yield from self._place_all(batch, os.link)
+        self._sync_all()
+
+    def replace_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+        """Write objects, synced as in `create_all`; existing ones are replaced."""
+        for batch in batches(objects):
+            self._place_all(batch, os.replace)
+        self._sync_all()
+
+    def _sync_all(self) -> None:
         with self._store_errors(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             sync_system(self.root)
 
-    def _create_some(self, objects: Sequence[tuple[str, bytes]]) -> list[bool]:
+    def _place_all(
+        self, objects: Sequence[tuple[str, bytes]], move: Callable[[Path, Path], None]
+    ) -> list[bool]:
         written = []
         with self._temporary(objects[0][0]) as (_, beside), folder_beside(beside) as folder:
             for number, (key, data) in enumerate(objects):
-                if not self.path(key).exists():
+                if move is os.replace or not self.path(key).exists():
                     (folder / str(number)).write_bytes(data)
             sync_system(folder)
             for number, (key, _) in enumerate(objects):
-                written.append(_try_link(folder / str(number), self.path(key)))
+                written.append(_try_place(folder / str(number), self.path(key), move))
         return written
 
     def folds_case(self) -> bool:
@@ -232,10 +243,10 @@ def _unless_missing(error: OSError) -> None:
         raise error
 
 
-def _try_link(path: Path, target: Path) -> bool:
-    """Link the file into place without a sync; return whether the file was linked."""
+def _try_place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> bool:
+    """Move the file into place without a sync; return whether it was moved."""
     try:
-        put_in_place(path, target, os.link)
+        put_in_place(path, target, move)
     except FileExistsError:
         return False
     except FileNotFoundError:

@@ -126,6 +126,15 @@ class S3Store(BucketReader):
             return False
         return True
 
+    def replace_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+        """Write objects, 16 in parallel; existing ones are replaced. Raises Conflict."""
+        for _ in map_in_order(self._put, objects, _THREADS, _AHEAD):
+            pass
+
+    def _put(self, named: tuple[str, bytes]) -> None:
+        if not self._try_create(named):
+            self.replace(*named, self.tag(named[0]))
+
     def folds_case(self) -> bool:
         """Return False: the keys of any bucket are case-sensitive."""
         return False

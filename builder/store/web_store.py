@@ -106,7 +106,8 @@ class WebStore(BucketReader):
         """Raise UsageError: every method that writes is this one."""
         raise UsageError(f"{self.address}: a store at a web address can only be read")
 
-    put = create = create_file = creating = create_all = replace = remove = refuse_write
+    put = create = create_file = creating = create_all = refuse_write
+    replace = replace_all = remove = refuse_write
 
     def refuse_list(self, prefix: str) -> NoReturn:
         """Raise UnlistedError."""

@@ -103,6 +103,13 @@ class Writer(Reader, Protocol):
         """
         ...
 
+    def replace_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+        """Write many objects, whether they exist or not; all are durable when it returns.
+
+        They are written in any order. Raises Conflict if another process replaces one meanwhile.
+        """
+        ...
+
     def folds_case(self) -> bool:
         """Return whether keys that differ only in case are the same here, as on some disks."""
         ...

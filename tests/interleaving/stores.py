@@ -71,6 +71,12 @@ class Dated:
             self._written.setdefault(key, self._hours.now)
             yield is_new
 
+    def replace_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+        every = list(objects)
+        self._store.replace_all(every)
+        for key, _ in every:
+            self._written.setdefault(key, self._hours.now)
+
     def remove(self, *keys: str) -> None:
         self._store.remove(*keys)
         for key in keys:

@@ -23,7 +23,7 @@ Entry = tuple[int, int]
 
 FOLDER = "index/"
 RECENT = "index/recent.json"
-_FULL, _OVERFULL = 256, 1024
+_FULL, _OVERFULL = 512, 2048
 """Items of a bucket when an index is made, and those from which it is made anew."""
 _RECENT = 4096
 """The most items of `recent.json`."""

@@ -1,6 +1,5 @@
 """The files of a site in a store or folder, each document with its gzip beside it."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -39,47 +38,33 @@ class SiteFiles:
     def write(self, name: str, data: bytes) -> None:
         """Write or replace a file. Raises Conflict and StoreError."""
         for part, content in self._pack(name, data):
-            self._replace(self.folder + part, content)
+            key = self.folder + self._count(part, content)
+            self.store.replace(key, content, self.store.tag(key))
 
     def write_all(self, documents: Iterable[tuple[str, bytes]]) -> None:
-        """Write many files, most of them new. Raises as `write` does."""
-        ahead: deque[tuple[str, bytes]] = deque()
-
-        def list_parts() -> Iterator[tuple[str, bytes]]:
-            for name, data in documents:
-                for part, content in self._pack(name, data):
-                    ahead.append((self.folder + part, content))
-                    yield ahead[-1]
-
-        for is_new in self.store.create_all(list_parts()):
-            key, content = ahead.popleft()
-            if is_new:
-                self._count(content)
-            elif self.store.read(key) != content:
-                self._replace(key, content)
+        """Write or replace many files, in any order. Raises as `write` does."""
+        parts = (part for named in documents for part in self._pack(*named))
+        self.store.replace_all((self.folder + self._count(*part), part[1]) for part in parts)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files with what lies beside them."""
-        keys = [self.folder + part for name in names for part in (name, name + GZIP)]
-        if keys:
-            self.store.remove(*keys)
+        """Remove files. Raises StoreError."""
+        self.store.remove(*(self.folder + name for name in names))
 
     def list_names(self) -> Iterator[str]:
         """Yield the names of all files, in byte order."""
         return (key.removeprefix(self.folder) for key in self.store.keys(self.folder))
 
-    def expect(self, name: str) -> tuple[str, ...]:
-        """Return the names of a document and of what lies beside it."""
-        return (name, name + GZIP) if self.is_packed and name.endswith(_PACKED) else (name,)
-
     def _pack(self, name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
-        for part in reversed(self.expect(name)):
+        for part in reversed(list_parts(name, is_packed=self.is_packed)):
             yield part, data if part == name else compress(data)
 
-    def _replace(self, key: str, content: bytes) -> None:
-        self.store.replace(key, content, self.store.tag(key))
-        self._count(content)
-
-    def _count(self, content: bytes) -> None:
+    def _count(self, name: str, content: bytes) -> str:
+        """Count a file that is written, and return its name."""
         self.count += 1
         self.size += len(content)
+        return name
+
+
+def list_parts(name: str, *, is_packed: bool) -> tuple[str, ...]:
+    """Return the names of a document and, if such are packed, of the gzip beside it."""
+    return (name, name + GZIP) if is_packed and name.endswith(_PACKED) else (name,)

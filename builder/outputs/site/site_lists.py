@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from builder.outputs.site.chain import PageFrame, list_spans
+from builder.outputs.site.chain import PageChain, PageFrame, list_spans
 from functions.config.configuration import Configuration
 from functions.kinds import DOCUMENTED, IN_FORMATS
 from functions.oai.answer import Answer, ColumnsOf, Content, RecordList, Resumption
@@ -171,10 +171,25 @@ class SiteSnapshot:
         if sheet is not None and any(body := sheet.finish()):
             yield CutPage(first, body, sheet.count)
 
-    def limit(self, list_: SiteList) -> int:
-        """Return the most records of a page."""
-        limit: int = self.configuration[f"pages.{'identifiers' if list_.is_headers else 'records'}"]
-        return limit
+    def link(
+        self, list_: SiteList, chain: PageChain, first: int
+    ) -> Iterator[tuple[CutPage, bytes, PageChain]]:
+        """Yield the pages of a list from a position on, which follow `chain`.
+
+        Each comes with its document, and with the chain up to it. Raises StoreError.
+        """
+        limit = self.configuration[f"pages.{'identifiers' if list_.is_headers else 'records'}"]
+        pages = (
+            (stamp, page)
+            for stamp, span in self.spans(list_)
+            for page in self.cut(list_, Span(max(first, span.first), span.last), limit)
+        )
+        ahead = next(pages, None)
+        while ahead is not None:
+            (stamp, page), ahead = ahead, next(pages, None)
+            frame = PageFrame(not chain.firsts, ahead and ahead[1].first)
+            chain = chain.append([(stamp, page.first)])
+            yield page, self.write_page(list_, page, frame), chain
 
     def write_page(self, list_: SiteList, page: CutPage, frame: PageFrame) -> bytes:
         """Return the document of a page."""

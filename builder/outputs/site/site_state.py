@@ -6,7 +6,7 @@ from datetime import datetime
 
 from builder.outputs.site.chain import PageChain
 from builder.outputs.site.item_index import ItemIndex
-from builder.outputs.site.site_files import SiteFiles
+from builder.outputs.site.site_files import SiteFiles, list_parts
 from builder.snapshot.orphans import ORPHAN_AGE
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.seal import Instant, Struct, build, encode, refuse_damage, replace
@@ -26,7 +26,8 @@ class SiteState(Struct, frozen=True):
 
     `settings` is a digest of what all files depend on. `items` are in the index, whose buckets have
     `digits`, and which counts `kinds`. `lists` maps the folder of each list to how it was made.
-    `documents` maps the other names to digests. `gone` are superseded names, each with the instant
+    `documents` maps the other names to digests. With `is_packed`, each of those and each page has a
+    gzip beside it. `gone` are superseded names, each with the instant
     when it was: readers may still need them.
     """
 
@@ -39,6 +40,7 @@ class SiteState(Struct, frozen=True):
     kinds: tuple[str, ...]
     lists: Mapping[str, str]
     documents: Mapping[str, str]
+    is_packed: bool
     gone: Mapping[str, Instant] = {}
 
     def write(self, files: SiteFiles) -> None:
@@ -77,11 +79,12 @@ class SiteState(Struct, frozen=True):
             yield f"{folder}/all.json"
         documents = [*self.documents, *ItemIndex(files, self.digits).names()]
         for name in documents:
-            yield from files.expect(name)
+            yield from list_parts(name, is_packed=self.is_packed)
         for name, chain in self.chains(files, names):
             yield name
             for first in chain.firsts:
-                yield from files.expect(f"{name.removesuffix('.json')}/{first}.xml")
+                page = f"{name.removesuffix('.json')}/{first}.xml"
+                yield from list_parts(page, is_packed=self.is_packed)
 
     def retire(self, files: SiteFiles, now: datetime | None) -> list[str]:
         """Remove what was superseded a day before `now`, or without it all strays; return these.

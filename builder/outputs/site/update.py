@@ -8,19 +8,20 @@ done again from `state.json`, and one that writes whole lists goes on behind wha
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from itertools import chain as joined
 
-from builder.outputs.site.chain import PageChain, PageFrame, chain_key, page_key
+from builder.outputs.site.chain import PageChain, chain_key, page_key
 from builder.outputs.site.documents import list_documents, write_router
 from builder.outputs.site.item_index import Entry, ItemIndex, count_digits
-from builder.outputs.site.site_files import SiteFiles
-from builder.outputs.site.site_lists import CutPage, SiteList, SiteSnapshot
-from builder.outputs.site.site_state import LEASE, PROGRESS, ROUTER, SiteState
+from builder.outputs.site.list_revision import PHASES, ListRevision
+from builder.outputs.site.site_files import SiteFiles, list_parts
+from builder.outputs.site.site_lists import SiteList, SiteSnapshot
+from builder.outputs.site.site_state import LEASE, PROGRESS, ROUTER, STATE, SiteState
 from builder.runtime import Advance, Runtime
 from builder.snapshot import recovery
 from builder.snapshot.orphans import ORPHAN_AGE
@@ -29,7 +30,6 @@ from builder.store.lease import Leases
 from functions.config.configuration import Configuration
 from functions.http.http_message import document_digest
 from functions.kinds import KINDS
-from functions.oai.render.template_filters import escape
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import RecordSelection
 from functions.snapshot import oai_name
@@ -57,7 +57,7 @@ def update_site(store: Writer, configuration: Configuration, runtime: Runtime) -
     """
     files = SiteFiles(store, SITE, is_packed=configuration["site.gzip"])
     if not configuration["publish.site"]:
-        if store.tag(SITE + ROUTER) is not None:
+        if any(store.tag(SITE + name) is not None for name in (ROUTER, STATE)):
             runtime.say("publish.site is off: the site in the store is removed")
             store.remove(SITE + ROUTER)
             store.remove(*store.keys(SITE))
@@ -162,6 +162,7 @@ class SiteUpdate:
             kinds=kinds,
             lists={folder: self.snapshot.making(list_) for folder, list_ in folders.items()},
             documents={},
+            is_packed=self.files.is_packed,
         )
         is_apart = before is None or any(
             item.is_withdrawn for item in self._find_changed(before.position).values()
@@ -181,12 +182,22 @@ class SiteUpdate:
         for name, item in changed.items():
             for spec in (None, *item.sets):
                 members[spec].append(name)
-        gone: list[str] = []
-        for spec in sorted(members, key=lambda spec: spec or ""):
-            for folder, list_ in folders.items():
-                if folder not in anew:
-                    own = replace(list_, spec=spec)
-                    gone += self._revise_list(own, state.position, members[spec], old)
+        revisions = [
+            ListRevision.plan(
+                self.snapshot,
+                self.files,
+                replace(list_, spec=spec),
+                state.position,
+                {name: old[name][1] for name in names if name in old},
+            )
+            for spec, names in members.items()
+            for folder, list_ in folders.items()
+            if folder not in anew
+        ]
+        for phase in PHASES:
+            self.files.write_all(joined.from_iterable(map(phase, revisions)))
+        gone = joined.from_iterable(revision.list_superseded() for revision in revisions)
+        gone = joined.from_iterable(list_parts(n, is_packed=state.is_packed) for n in gone)
         kinds = tuple(dict.fromkeys((*state.kinds, *manifest.kinds())))
         items = state.items + len(changed) - len(old)
         if index.is_overfull(items):
@@ -236,7 +247,8 @@ class SiteUpdate:
             documents[name] = document_digest(data)
             if earlier.get(name) != documents[name]:
                 self.files.write(name, data)
-        gone = {**state.gone, **dict.fromkeys(earlier.keys() - documents.keys(), now)}
+        parts = (list_parts(n, is_packed=state.is_packed) for n in earlier if n not in documents)
+        gone = {**state.gone, **dict.fromkeys(joined.from_iterable(parts), now)}
         state = revise(state, documents=documents, gone=gone)
         self.files.write(ROUTER, write_router(self.snapshot, state.kinds, state.digits))
         if chains is not None:
@@ -303,83 +315,13 @@ class SiteUpdate:
             if number == begun[0] and begun[1].firsts:
                 last = begun[1].firsts[-1]
                 chain = begun[1].select(last - 1)
-            for page, data, longer in self._link(list_, chain, self._cut(list_, last)):
+            for page, data, longer in self.snapshot.link(list_, chain, last):
                 self._done, chain = (number, longer), longer
                 if list_.spec is None:
                     advance(page.count)
                 yield page_key(list_.folder, list_.spec, page.first), data
             self._done = number + 1, PageChain()
             yield key, chain.to_json()
-
-    def _cut(self, list_: SiteList, first: int) -> Iterator[tuple[datetime, CutPage]]:
-        """Yield the pages of a list from a position on, each with its datestamp."""
-        for stamp, span in self.snapshot.spans(list_):
-            rest = Span(max(first, span.first), span.last)
-            for page in self.snapshot.cut(list_, rest, self.snapshot.limit(list_)):
-                yield stamp, page
-
-    def _link(
-        self, list_: SiteList, chain: PageChain, pages: Iterable[tuple[datetime, CutPage]]
-    ) -> Iterator[tuple[CutPage, bytes, PageChain]]:
-        """Yield pages that follow a chain with their documents, and the chain up to each."""
-        ahead = iter(pages)
-        now = next(ahead, None)
-        while now is not None:
-            (stamp, page), behind = now, next(ahead, None)
-            frame = PageFrame(not chain.firsts, behind and behind[1].first)
-            chain = chain.append([(stamp, page.first)])
-            yield page, self.snapshot.write_page(list_, page, frame), chain
-            now = behind
-
-    def _revise_list(
-        self, list_: SiteList, last: int, names: Sequence[str], old: Mapping[str, Entry]
-    ) -> list[str]:
-        """Bring a list from the position `last` to the snapshot; return the superseded pages.
-
-        `names` are the items that changed since, and `old` their entries of then.
-        """
-        key, snapshot = chain_key(list_.folder, list_.spec), self.snapshot
-        data = self.files.find(key)
-        before = PageChain.from_json(data) if data else PageChain()
-        rest = before.select(last)
-        ranges = rest.ranges(snapshot.spans(list_))
-        dirty = self._find_dirty(list_, rest, {n: old[n][1] for n in names if n in old})
-        empty = {f for f in dirty if next(snapshot.cut(list_, ranges[f], 1), None) is None}
-        rest = chain = rest.select(last, empty)
-        written: list[PageChain] = []
-
-        def list_new() -> Iterator[tuple[str, bytes]]:
-            for page, document, longer in self._link(list_, rest, self._cut(list_, last + 1)):
-                written[:] = [longer]
-                yield page_key(list_.folder, list_.spec, page.first), document
-
-        self.files.write_all(list_new())
-        chain = written[0] if written else rest
-        frames, earlier = chain.frames(), before.frames()
-        for first in reversed(rest.firsts):  # the last one first, which links to what is new
-            if first in dirty or frames[first] != earlier[first]:
-                page = next(snapshot.cut(list_, ranges[first]))
-                document = snapshot.write_page(list_, replace(page, first=first), frames[first])
-                self.files.write(page_key(list_.folder, list_.spec, first), document)
-        if chain != before:
-            self.files.write(key, chain.to_json())
-        return [page_key(list_.folder, list_.spec, f) for f in {*before.firsts} - {*chain.firsts}]
-
-    def _find_dirty(
-        self, list_: SiteList, chain: PageChain, positions: Mapping[str, int]
-    ) -> set[int]:
-        """Return the pages that still hold one of these items, which left its position."""
-        suspects = defaultdict[int, list[str]](list)
-        for name, position in positions.items():
-            if (first := chain.find_page(position)) is not None:
-                suspects[first].append(name)
-        dirty = set[int]()
-        for first, names in suspects.items():
-            data = self.files.find(page_key(list_.folder, list_.spec, first))
-            marks = (f"<identifier>{escape(name)}</identifier>".encode() for name in names)
-            if data is None or any(mark in data for mark in marks):
-                dirty.add(first)
-        return dirty
 
     def _find_changed(self, last: int) -> dict[str, ChangedItem]:
         """Return by identifier the items whose listed version lies behind a position."""

@@ -19,7 +19,7 @@ def site_findings(audit: StoreAudit) -> Iterator[Finding]:
     Raises StoreError if the store cannot be read.
     """
     names = {key.removeprefix(SITE) for key in audit.store.keys(SITE)}
-    files = SiteFiles(audit.store, SITE, is_packed=f"identify.xml{GZIP}" in names)
+    files = SiteFiles(audit.store, SITE)
     if not names:
         return
     try:

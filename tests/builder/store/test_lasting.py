@@ -73,6 +73,7 @@ WAYS: dict[str, Callable[[FolderStore, Path], object]] = {
     "creating": _by_stream,
     "create_all": lambda store, _: list(store.create_all([("a/b", b"some bytes"), ("c", b"1")])),
     "replace": lambda store, _: store.replace("a/b", b"some bytes", None),
+    "replace_all": lambda store, _: store.replace_all([("a/b", b"some bytes"), ("c", b"1")]),
 }
 
 
