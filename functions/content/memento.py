@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from urllib.parse import quote, unquote
 
 from functions.config.configuration import Configuration
-from functions.content import capture_row, cdx, header_fields, terms
+from functions.content import capture_row, cdx, header_fields, near, terms
 from functions.content.capture_row import CaptureRow
-from functions.content.neighbours import add_links, address, date, find_before, link
+from functions.content.neighbours import add_links, address, date, link
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.search import CaptureSearch
 from functions.content.terms import NoScope, Scope, cut_surt
@@ -30,7 +30,6 @@ VARIED = {"Vary": "Accept-Encoding, accept-datetime"}
 """The header of a TimeGate's answers (RFC 7089, section 2.1.2)."""
 _CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
-_PARTIAL, _NEAR = 206, 64  # a status; captures on each side of a date
 _LONGEST = 2000  # longest URL in headers: gateways accept 10 KB of them
 _CDXJ = capture_row.FORMS["cdxj"]
 
@@ -110,19 +109,20 @@ def timegate(
 ) -> Reply:
     """Return the answer to a call below /timegate: 302 to the memento nearest to Accept-Datetime.
 
-    Without that header it is the newest memento. Of two equally near ones it is the earlier (RFC
-    7089, section 4.1: pattern 2.1). Raises StoreError.
+    Without that header it is the newest memento (RFC 7089, section 4.1: pattern 2.1). Raises
+    StoreError.
     """
     wanted = call.headers.get("accept-datetime")
     try:
         request = _parse_request(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
-        moment = None if wanted is None else read_moment(wanted)
-        chosen = _nearest(search, manifest, request.key, moment)
+        moment = NEWEST if wanted is None else read_moment(wanted)
+        captures = near.find_near(search, manifest, request.key, moment)
     except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
-    if chosen is None:
+    if not captures.is_exact:
         reply = _none(request)
         return Reply(reply.status, reply.type, reply.body, VARIED)
+    chosen = captures.best[0]
     location = address(call.base, chosen)
     links = header_fields.memento_headers(call.base, request.url, None)
     headers = add_links({"Location": location, **VARIED, **links}, call, search, manifest, chosen)
@@ -162,32 +162,6 @@ def read_moment(text: str) -> int:
     except ValueError as error:
         wanted = "expected a date as Thu, 31 May 2007 20:35:00 GMT"
         raise NoScope(f"Accept-Datetime is {show(text)}, {wanted}") from error
-
-
-def _nearest(
-    search: CaptureSearch, manifest: Manifest, key: str, moment: int | None
-) -> CaptureRow | None:
-    """Return the capture with that SURT that is nearest to a date (None: the newest).
-
-    A part of a file (206) counts only if there is nothing else near. Of parts, the largest counts,
-    because a 206 may have all bytes.
-    """
-    within, until = terms.exact_range(key), NEWEST if moment is None else moment
-    before = find_before(search, manifest, within, until)
-    near = [] if before is None else [before]
-    if moment is not None and not (before and int(before.stamp) == moment):
-        near += search.captures(manifest, *within, None, 1, moment + 1)
-    if any(capture.status == _PARTIAL for capture in near):
-        near = [*search.page(manifest, *within, None, _NEAR, 1, until, reverse=True).captures]
-        near += search.captures(manifest, *within, None, _NEAR, until + 1)
-    when = capture_row.to_instant(moment or int(before.stamp if before else 0))
-
-    def rank(capture: CaptureRow) -> tuple[bool, int, object]:
-        partial = capture.status == _PARTIAL
-        distance = abs(capture_row.to_instant(int(capture.stamp)) - when)
-        return partial, -(capture.length or 0) if partial else 0, distance
-
-    return min(near, key=rank, default=None)
 
 
 def _none(request: MementoRequest) -> Reply:

@@ -13,7 +13,7 @@ from email.utils import format_datetime
 
 from functions.content import capture_row, header_fields, terms
 from functions.content.capture_row import CaptureRow
-from functions.content.protocols import NEWEST, REPLAY, BytePlace
+from functions.content.protocols import REPLAY, BytePlace
 from functions.content.search import CaptureSearch
 from functions.content.terms import cut_surt
 from functions.http.http_message import Call
@@ -41,17 +41,6 @@ def date(capture: CaptureRow) -> str:
 def link(base: str, capture: CaptureRow, relation: str) -> str:
     """Return the link to a memento."""
     return f'<{address(base, capture)}>; rel="{relation}"; datetime="{date(capture)}"'
-
-
-def find_before(
-    search: CaptureSearch,
-    manifest: Manifest,
-    within: terms.Range,
-    until: int = NEWEST,
-    place: BytePlace | None = None,
-) -> CaptureRow | None:
-    """Return the last memento of a range that is not later than a date and before a place."""
-    return next(iter(search.captures(manifest, *within, place, 1, 1, until, reverse=True)), None)
 
 
 def find_links(
@@ -109,11 +98,15 @@ def _neighbours(
     """Return the first, the previous, the next and the last memento of a capture's URL."""
     within = terms.exact_range(capture.surt)
     place = BytePlace(cut_surt(capture.surt), int(capture.stamp), capture.position)
-    before = find_before(search, manifest, within, place=place)
-    behind = next(iter(search.captures(manifest, *within, place, 1, since=1)), None)
+
+    def find_next(after: BytePlace | None, *, reverse: bool = False) -> CaptureRow | None:
+        captures = search.captures(manifest, *within, after, 1, since=1, reverse=reverse)
+        return captures[0] if captures else None
+
+    before, behind = find_next(place, reverse=True), find_next(place)
     first, last = capture, capture
     if before is not None:
-        first = next(iter(search.captures(manifest, *within, None, 1, since=1)), before)
+        first = find_next(None) or before
     if behind is not None:
-        last = find_before(search, manifest, within) or behind
+        last = find_next(None, reverse=True) or behind
     return first, before, behind, last

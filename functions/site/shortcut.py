@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
 from functions.archive.message import parse_digest
-from functions.content import terms
-from functions.content.replay import near
+from functions.content import near, terms
 from functions.content.replay.address import parse_address
 from functions.content.terms import NoScope
 from functions.kinds import CAPTURES

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from functions.config.configuration import Configuration
 from functions.content.capture_row import CaptureRow, capture_url
+from functions.content.near import instant_of
 from functions.content.protocols import SCRIPTS, ContentError
 from functions.content.replay.address import (
     PATH,
@@ -13,7 +14,6 @@ from functions.content.replay.address import (
     ReplayAddresses,
     ReplayRequest,
 )
-from functions.content.replay.near import instant_of
 from functions.http import http_message
 from functions.http.http_message import Reply
 from functions.oai.render import check

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from functions.config.configuration import Configuration
-from functions.content import header_fields, memento, neighbours
+from functions.content import header_fields, memento, near, neighbours
 from functions.content.capture_row import CaptureRow, capture_url, redirect_target
 from functions.content.contents import ArchivedContents
+from functions.content.near import NearCaptures
 from functions.content.protocols import Content, ContentError
-from functions.content.replay import near, references
+from functions.content.replay import references
 from functions.content.replay.address import (
     FRAME,
     PAGE,
@@ -28,7 +29,6 @@ from functions.content.replay.address import (
     read_replay,
 )
 from functions.content.replay.banner import BannerPages
-from functions.content.replay.near import NearCaptures
 from functions.content.replay.page_bytes import KINDS, LARGEST, PageBytes, size_drawing
 from functions.content.replay.references import LINK, REFRESH
 from functions.content.representation import ArgumentError, Representation

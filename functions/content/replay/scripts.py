@@ -13,9 +13,8 @@ from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
 
 from functions.config.configuration import Configuration
-from functions.content import header_fields, terms
+from functions.content import header_fields, near, terms
 from functions.content.protocols import SCRIPTS, Content, ContentError
-from functions.content.replay import near
 from functions.content.replay.address import ReplayRequest
 from functions.content.replay.replay import Deliver, Replay, ReplayTask
 from functions.content.representation import ArgumentError, Representation

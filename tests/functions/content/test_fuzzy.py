@@ -2,7 +2,7 @@
 
 import pytest
 
-from functions.content.replay.fuzzy import normal_key, variant_range
+from functions.content.fuzzy import normal_key, variant_range
 
 
 @pytest.mark.parametrize(

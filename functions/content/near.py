@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urldefrag
 
-from functions.content import capture_row, terms
+from functions.content import capture_row, fuzzy, terms
 from functions.content.capture_row import CaptureRow, redirect_target
 from functions.content.protocols import NEWEST, BytePlace, ContentError
-from functions.content.replay import fuzzy
 from functions.content.search import CaptureSearch
 from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
 
 _PARTIAL = 206
-_NEAR = 3
-"""Captures on each side of a time: those that lead to themselves or cannot be read are passed."""
+_NEAR, _PARTS = 3, 64
+"""Captures on each side of a time: those that lead to themselves or cannot be read are passed, and
+parts of files where there is a whole one.
+"""
 _HOPS = 10
 _VARIANTS = 50
 """Captures of other URLs on each side of a SURT that may stand for it."""
@@ -26,7 +27,7 @@ _HIGHEST = 2**63 - 1
 class NearCaptures:
     """Captures of a URL near a time, the best first, and all of these by date.
 
-    `is_exact`: they have its SURT. Otherwise they stand for it (functions.content.replay.fuzzy).
+    `is_exact`: they have its SURT. Otherwise they stand for it (functions.content.fuzzy).
     """
 
     best: Sequence[CaptureRow]
@@ -44,7 +45,8 @@ def find_near(search: CaptureSearch, manifest: Manifest, key: str, moment: int) 
     """Return the captures with a SURT that are nearest to a time. Raises StoreError.
 
     Redirects to the same SURT, as from http to https, come last, and before them parts of files
-    (206), the largest first. Without any, a URL that says the same stands for it.
+    (206), the largest first: it may have all bytes. Of two that are equally near, the earlier comes
+    first. Without any, a URL that says the same stands for it.
     """
     by_date = _find_exact(search, manifest, key, moment)
     is_exact = bool(by_date)
@@ -64,12 +66,15 @@ def _find_exact(
     search: CaptureSearch, manifest: Manifest, key: str, moment: int
 ) -> Sequence[CaptureRow]:
     """Return the captures with a SURT on both sides of a time, by date."""
-    within = terms.exact_range(key)
-    before = search.captures(manifest, *within, None, _NEAR, 1, moment, reverse=True)
-    behind: Sequence[CaptureRow] = ()
-    if moment < NEWEST:
-        behind = search.captures(manifest, *within, None, _NEAR, moment + 1)
-    return [*before[::-1], *behind]
+    within, captures = terms.exact_range(key), list[CaptureRow]()
+    for most in (_NEAR, _PARTS):
+        before = search.captures(manifest, *within, None, most, 1, moment, reverse=True)
+        captures = [*before[::-1]]
+        if moment < NEWEST:
+            captures += search.captures(manifest, *within, None, most, moment + 1)
+        if not captures or any(capture.status != _PARTIAL for capture in captures):
+            break
+    return captures
 
 
 def _find_variant(
