@@ -4,7 +4,7 @@ const {stamp, place, calm} = document.currentScript.dataset;
 const url = location.hash.slice(1);
 
 async function show() {
-  await navigator.serviceWorker.register(`${place}sw.js`, {scope: place});
+  await navigator.serviceWorker.register(`${place}sw.js?injectScripts=archived.js`, {scope: place});
   const {active} = await navigator.serviceWorker.ready;
   const added = new Promise((resolve) => {
     navigator.serviceWorker.addEventListener("message", ({data}) => {

@@ -22,7 +22,13 @@ new WebSocket("ws://127.0.0.1:9/socket");new Image().src = "{TRAP}image"</script
 <a id=on href=/next>on</a>"""
 _RUN = b"""fetch("/data.json").then((r) => r.json()).then((d) => {
 document.querySelector("#text").textContent = d.text; localStorage.x = "1"; });"""
+_WRITES = b"""<script>(() => document.write("<p>early"))();onload = () => {
+const late = document.createElement("script");late.textContent =
+"const p = document.createElement('p');p.id = p.textContent = 'late';document.body.append(p)";
+document.body.append(late)};</script><p>rest"""
+"""A page that would be lost if what it writes were held back until the later script ends."""
 OWN = (
+    Capture(f"{HOST}w", DATE, _WRITES),
     Capture(f"{HOST}s", DATE, _PAGE.encode()),
     Capture(f"{HOST}run.js", DATE, _RUN, "text/javascript"),
     Capture(f"{HOST}data.json", DATE, b'{"text": "loaded"}', "application/json"),
@@ -56,6 +62,10 @@ def test_archived_scripts_run_on_their_own_origin(
         assert shown.locator("#image").evaluate("image => image.naturalWidth") == 60
         shown.locator("#on").click()
         shown.locator("#next").wait_for()
+        page.goto("about:blank")
+        page.goto(f"{other}/replay/20090501000000/#{HOST}w")
+        shown.locator("#late").wait_for()
+        assert shown.locator("p").all_text_contents() == ["early", "rest", "late"]
         assert [url for url in urls if not url.startswith((main, other, "data:"))] == []
         # The worker is not at the origin of Sheaf's own pages, nor is what the script stored.
         assert page.goto(f"{main}/replay/20090501000000/").status == 404

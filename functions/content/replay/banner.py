@@ -118,6 +118,11 @@ class BannerPages:
         values = {"stamp": stamp, "address": address, "place": place, "calm": calm}
         return self._write(200, addresses, values, {}, "scripts.html", policy)
 
+    def read_script(self, name: str) -> bytes:
+        """Return a script of `site/`, from the first folder that has it."""
+        paths = (place / "site" / name for place in self._renderer.places)
+        return next(path for path in paths if path.is_file()).read_bytes()
+
     def _write(
         self,
         status: int,

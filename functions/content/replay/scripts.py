@@ -84,8 +84,15 @@ class ScriptReplay:
             data = self.store.read(key) if key in layout.REPLAY_FILES else self._first_byte
         except MissingObject as error:
             raise ContentError("unknown", "`sheaf replay install` was not run here") from error
-        if key in layout.REPLAY_FILES:
-            return Reply(200, "text/javascript", data, _WORKER, http_message.document_digest(data))
+        if path == "/archived.js":
+            data = self.replay.banners.read_script(path[1:])
+        elif key not in layout.REPLAY_FILES:
+            return self._answer_page(call, path, manifest, deliver)
+        return Reply(200, "text/javascript", data, _WORKER, http_message.document_digest(data))
+
+    def _answer_page(
+        self, call: Call, path: str, manifest: Manifest, deliver: Deliver
+    ) -> Reply | HttpResponse:
         match = _PATH.fullmatch(path)
         if match is None:
             raise ArgumentError(f"Ask for {SCRIPTS}/TIMESTAMP/.")

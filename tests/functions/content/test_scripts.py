@@ -90,6 +90,7 @@ def test_the_page_and_its_files_are_served(ask: Ask) -> None:
     assert b"<script>" not in body(page)
     for path in ("/replay", "/replay/", "/replay/x", "/replay/../sw.js"):
         assert ask(path).status == 400
+    assert b"document.write" in body(ask("/replay/archived.js"))
     for name, data in (("sw.js", WORKER), ("ui.js", UI)):
         response = ask(f"/replay/{name}")
         assert (response.status, body(response)) == (200, data)
