@@ -1,15 +1,13 @@
-"""The package of ReplayWeb.page, as `npm pack` writes it: two of its files are taken.
+"""The package of ReplayWeb.page, as `npm pack` writes it: its service worker is taken.
 
 It is AGPL, so that Sheaf neither ships nor imports it: the operator installs it beside.
 """
 
 import gzip
-import io
 import json
 import re
 import tarfile
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +20,7 @@ _WHOLE = 64 << 20
 _LARGEST = 4 << 20
 """Largest number of bytes of a file: one answer of Lambda holds it."""
 _ABOUT = "package/package.json"
-_MEMBERS = {f"package/{key.removeprefix(layout.REPLAY)}": key for key in layout.REPLAY_FILES}
-"""Members of the package by the key under which the store has them."""
+_WORKER = "package/sw.js"
 _NAME = "replaywebpage"
 _PLAIN = re.compile(r"[A-Za-z0-9.+() -]{1,60}")
 _NEEDED = b"remotewarcproxy"
@@ -32,25 +29,38 @@ _NEEDED = b"remotewarcproxy"
 
 @dataclass(frozen=True, slots=True)
 class ReplayPackage:
-    """A package: its version and licence as it names them, and its files by key."""
+    """A package: its version and licence as it names them, and its service worker."""
 
     version: str
     licence: str
-    files: Mapping[str, bytes]
+    worker: bytes
 
 
 def read_package(path: Path) -> ReplayPackage:
     """Return the package in a tarball. Raises UsageError with the reason."""
+    members: dict[str, bytes] = {}
     with explaining(path, "read"):
         try:
-            with gzip.open(path) as packed:
-                data = packed.read(_WHOLE + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            with gzip.open(path) as packed, tarfile.open(fileobj=packed, mode="r:") as archive:
+                for member in archive:
+                    if member.offset_data + member.size > _WHOLE:
+                        raise UsageError(f"{path} has more than {_WHOLE:,} bytes unpacked")
+                    # Links and what lies elsewhere are passed over.
+                    if member.name not in (_ABOUT, _WORKER) or not member.isreg():
+                        continue
+                    if member.name in members:
+                        raise UsageError(f"{path} has {member.name} twice")
+                    if not 0 < member.size <= _LARGEST:
+                        size = f"{member.size:,} bytes, expected 1 to {_LARGEST:,}"
+                        raise UsageError(f"{path}: {member.name} has {size}")
+                    source = archive.extractfile(member)
+                    assert source is not None  # it is a regular file
+                    members[member.name] = source.read()
+                while packed.read(_LARGEST):
+                    pass  # its checksum is behind all
+        except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
             raise UsageError(f"{path} is no tarball that `npm pack` writes: {error}") from error
-    if len(data) > _WHOLE:
-        raise UsageError(f"{path} has more than {_WHOLE:,} bytes unpacked")
-    members = _read_members(path, data)
-    for name in (_ABOUT, *_MEMBERS):
+    for name in (_ABOUT, _WORKER):
         if name not in members:
             raise UsageError(f"{path} has no file {name}: expected `npm pack {_NAME}`")
     try:
@@ -61,34 +71,11 @@ def read_package(path: Path) -> ReplayPackage:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         reason = f"does not say that it is {_NAME}, its version and licence"
         raise UsageError(f"{path}: {_ABOUT} {reason}") from error
-    files = {key: members[name] for name, key in _MEMBERS.items()}
-    if _NEEDED not in files[layout.REPLAY_FILES[0]]:
+    if _NEEDED not in members[_WORKER]:
         raise UsageError(f"{path}: its service worker has no {_NEEDED.decode()}")
-    return ReplayPackage(fields[1], fields[2], files)
-
-
-def _read_members(path: Path, data: bytes) -> dict[str, bytes]:
-    """Return the members that are taken; links and what lies elsewhere are passed over."""
-    members: dict[str, bytes] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in archive:
-                if member.name not in (_ABOUT, *_MEMBERS) or not member.isreg():
-                    continue
-                if member.name in members:
-                    raise UsageError(f"{path} has {member.name} twice")
-                if not 0 < member.size <= _LARGEST:
-                    size = f"{member.size:,} bytes, expected 1 to {_LARGEST:,}"
-                    raise UsageError(f"{path}: {member.name} has {size}")
-                source = archive.extractfile(member)
-                assert source is not None  # it is a regular file
-                members[member.name] = source.read()
-    except (tarfile.TarError, ValueError, OSError) as error:
-        raise UsageError(f"{path} is no tarball that `npm pack` writes: {error}") from error
-    return members
+    return ReplayPackage(fields[1], fields[2], members[_WORKER])
 
 
 def install(store: Writer, package: ReplayPackage) -> None:
-    """Write the files, in place of earlier ones. Raises Conflict if another process does too."""
-    for key, data in sorted(package.files.items(), reverse=True):
-        store.replace(key, data, store.tag(key))
+    """Write the worker, in place of an earlier one. Raises Conflict if another process does too."""
+    store.replace(layout.REPLAY_FILE, package.worker, store.tag(layout.REPLAY_FILE))

@@ -325,7 +325,7 @@ class ContentApplication(Service):
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
         if not self._settings["content.serve"]:
             return _fault(404, "disabled", "Only metadata is served here.")
-        if call.headers.get("service-worker") and call.path != f"{SCRIPTS}/sw.js":
+        if call.headers.get("service-worker") and call.path != f"{SCRIPTS}/worker.js":
             return _fault(403, "disabled", "No archived script becomes a service worker.")
         host = call.base
         call = replace(call, base=self._base or call.base, path=_own_path(call.path))
@@ -409,7 +409,7 @@ class ContentApplication(Service):
                 self._settings,
                 self.compress,
                 most,
-                lambda stamp, url: self._scripts.page_address(stamp, url) if self._scripts else "",
+                lambda stamp, url: self._scripts.frame_address(stamp, url) if self._scripts else "",
             )
             if self._store is not None:
                 self._scripts = ScriptReplay(replay, self._store)

@@ -12,7 +12,7 @@ tables/<table>/metadata/...       the data files as tables of Iceberg
 site/...                          all answers of OAI-PMH as files
 fixity.jsonl                      reports of checks
 intake/<run>/...                  ingested rows that are not published yet
-replay/sw.js, replay/ui.js        ReplayWeb.page, where it is installed; no snapshot names them
+replay/sw.js                      ReplayWeb.page, where it is installed; no snapshot names it
 .tmp/...                          unfinished writes of a folder
 
 Of a snapshot, only the pointer and the witness are ever replaced. The address of a store in
@@ -38,7 +38,7 @@ INTAKE = "intake/"
 PURGES = "purges/"
 """Prefix of the objects that name the items of unfinished purges."""
 REPLAY = "replay/"
-REPLAY_FILES = ("replay/sw.js", "replay/ui.js")
+REPLAY_FILE = "replay/sw.js"
 """What replays with scripts: no part of the archive, so not copied, verified or expired."""
 TEMPORARY = ".tmp/"
 RUN_SUMMARY = "run.json"

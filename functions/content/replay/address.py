@@ -76,10 +76,14 @@ def parse_address(text: str) -> ReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReplayAddresses:
-    """Where replay is: `base` of the pages, and `frames` of what is archived (may be the same)."""
+    """Where replay is: `base` of the pages, and `frames` of what is archived (may be the same).
+
+    `pages` is the path of pages: PATH, or SCRIPTS where archived scripts run.
+    """
 
     base: str
     frames: str
+    pages: str = PATH
 
     @property
     def origin(self) -> str:
@@ -89,7 +93,7 @@ class ReplayAddresses:
 
     def page(self, stamp: str, url: str) -> str:
         """Return the address of a page with its banner."""
-        return f"{self._root}{PATH}/{stamp}/{header_fields.uri_in_path(url)}"
+        return f"{self._root}{self.pages}/{stamp}/{header_fields.uri_in_path(url)}"
 
     def resource(self, stamp: str, modifier: str, url: str) -> str:
         """Return the address of what is archived, from the root of its host."""

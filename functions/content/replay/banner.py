@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from functions.config.configuration import Configuration
@@ -29,6 +30,11 @@ _MISSING = (
     'fill="#575d66">{}</text></svg>'
 )
 """What stands for an image that is not there."""
+_GUARD = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "strict-origin-when-cross-origin",
+    "X-Robots-Tag": "noindex",
+}
 
 
 class BannerPages:
@@ -60,13 +66,15 @@ class BannerPages:
         headers: Mapping[str, str],
     ) -> Reply:
         """Return the page of a capture, which is shown in a frame unless there is a `message`."""
-        url = capture_url(capture)
+        url, is_run = capture_url(capture), addresses.pages == SCRIPTS
+        other = replace(addresses, pages=PATH if is_run else SCRIPTS).page(capture.stamp, url)
+        frame = scripts if is_run else addresses.frame(capture.stamp, url)
         values = {
             "title": title or capture.url,
             "url": capture.url,
             "when": instant_of(capture),
             "date": instant.to_text(instant_of(capture)),
-            "frame": addresses.frame(capture.stamp, url) if not message else "",
+            "frame": frame if not message else "",
             # As the document of a frame it would fill this, whatever its size.
             "is_drawing": media_type == "image/svg+xml",
             "stored": addresses.resource(capture.stamp, STORED, url),
@@ -74,10 +82,14 @@ class BannerPages:
             "behind": behind and addresses.page(behind.stamp, capture_url(behind)),
             "listing": addresses.listing(ReplayRequest("", "", url)),
             "identifier": capture.identifier,
-            "scripts": scripts,
+            "other": other if scripts else "",
+            "is_run": is_run,
             "message": message and self._text(message, type=media_type),
         }
-        return self._write(200, addresses, values, headers)
+        loaded = f"{addresses.frames}{addresses.pages}/"
+        if is_run:
+            loaded = f"{loaded}w/ {loaded}{capture.stamp}/; connect-src 'self'"
+        return self._write(200, addresses, values, headers, loaded)
 
     def refuse(
         self,
@@ -104,19 +116,18 @@ class BannerPages:
         body = _MISSING.format(html.escape(self._text("replay.image")))
         return Reply(status, "image/svg+xml", body.encode())
 
-    def show_scripts(self, addresses: ReplayAddresses, stamp: str) -> Reply:
-        """Return the page whose script shows archived ones with theirs.
+    def show_frame(self, addresses: ReplayAddresses, script: str, message: str) -> Reply:
+        """Return a page for the frame in which scripts run, with one of Sheaf's own scripts.
 
         Its policy names the address of frames: no worker is registered at another origin.
         """
-        address, place = addresses.frames, f"{addresses.frames}{SCRIPTS}/"
-        policy = (
-            f"style-src {address}/style.css; img-src {address}/; script-src {address}/replay.js; "
-            f"worker-src {place}sw.js; frame-src {place}w/"
-        )
-        calm = f"{addresses.base}{PATH}"
-        values = {"stamp": stamp, "address": address, "place": place, "calm": calm}
-        return self._write(200, addresses, values, {}, "scripts.html", policy)
+        place = f"{addresses.frames}{SCRIPTS}/"
+        values = {"t": self._text, "script": f"{place}{script}", "message": self._text(message)}
+        body = self._renderer.page("scripts.html", values)
+        policy = f"default-src 'none'; script-src {place}; worker-src {place}worker.js; "
+        policy += f"style-src 'unsafe-inline'; frame-ancestors {addresses.origin}; "
+        guard = {**_GUARD, "Content-Security-Policy": f"{policy}form-action 'none'"}
+        return Reply(200, "text/html", body, guard, http_message.document_digest(body))
 
     def read_script(self, name: str) -> bytes:
         """Return a script of `site/`, from the first folder that has it."""
@@ -129,30 +140,23 @@ class BannerPages:
         addresses: ReplayAddresses,
         values: Mapping[str, object],
         headers: Mapping[str, str],
-        template: str = "replay.html",
-        loaded: str = "",
+        loaded: str = "'none'",
     ) -> Reply:
         absent = ("when", "date", "frame", "stored", "before", "behind", "identifier")
         body = self._renderer.page(
-            template,
+            "replay.html",
             {
-                **dict.fromkeys((*absent, "scripts", "is_drawing", "is_framed")),
+                **dict.fromkeys((*absent, "other", "is_run", "is_drawing", "is_framed")),
                 **values,
                 "t": self._text,
                 "root": addresses.base,
                 "name": self._settings["repository.name"],
             },
         )
-        archived = f"{addresses.frames}{PATH}/"
-        own = f"style-src 'self'; img-src 'self' {archived}; script-src 'self'; "
-        policy = f"default-src 'none'; {loaded or f'{own}frame-src {archived}'}; "
+        own = f"style-src 'self'; img-src 'self' {addresses.frames}{PATH}/; script-src 'self'"
+        policy = f"default-src 'none'; {own}; frame-src {loaded}; "
         policy += "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-        guard = {
-            "Content-Security-Policy": policy,
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "strict-origin-when-cross-origin",
-            "X-Robots-Tag": "noindex",
-        }
+        guard = {**_GUARD, "Content-Security-Policy": policy}
         tag = http_message.document_digest(body) if status == 200 else ""
         return Reply(status, "text/html", body, {**headers, **guard}, tag)
 

@@ -78,22 +78,27 @@ class Replay:
     compress: Callable[[bytes], bytes]
     largest: int | None
     find_scripts: Callable[[str, str], str] = lambda stamp, url: ""
-    """Returns the address at which a page runs its scripts, or ""."""
+    """Returns the address of the frame in which a page runs its scripts, or ""."""
 
     @cached_property
     def banners(self) -> BannerPages:
         """The pages around archived ones."""
         return BannerPages(self.settings)
 
-    def answer(self, call: Call, manifest: Manifest, deliver: Deliver) -> Reply | HttpResponse:
+    def answer(
+        self, call: Call, manifest: Manifest, deliver: Deliver, pages: str = PATH
+    ) -> Reply | HttpResponse:
         """Return the answer to a request; `call.base` is the base URL of the paths here.
 
-        Raises ArgumentError, ContentError and StoreError.
+        Below `pages` are only pages, unless it is PATH. Raises ArgumentError, ContentError and
+        StoreError.
         """
         request = read_replay(call)
-        addresses = self.at(call)
+        addresses = replace(self.at(call), pages=pages)
+        if pages != PATH and request.modifier != PAGE:
+            raise ArgumentError(f"Ask for {pages}/TIMESTAMP/URL.")
         if request.is_list:
-            return _redirect(addresses.listing(request))
+            return redirect_to(addresses.listing(request))
         is_gate = request.modifier == PAGE and not request.stamp
         if is_gate and (wanted := call.headers.get("accept-datetime")) is not None:
             try:
@@ -158,11 +163,11 @@ class ReplayTask:
             end, fragment = near.follow_redirects(self.replay.search, self.manifest, capture)
             url, mark = capture_url(end), f"#{header_fields.uri(fragment)}" if fragment else ""
             if request.modifier == PAGE:
-                return _redirect(self.addresses.page(end.stamp, url) + mark)
+                return redirect_to(self.addresses.page(end.stamp, url) + mark)
             return self._redirect(end.stamp, url, mark)
         is_own = self.captures.is_exact and request.stamp == capture.stamp
         if request.modifier == PAGE and not is_own:
-            return _redirect(self.addresses.page(capture.stamp, capture_url(capture)))
+            return redirect_to(self.addresses.page(capture.stamp, capture_url(capture)))
         return None
 
     def send_stored(self, deliver: Deliver) -> Reply | HttpResponse:
@@ -186,7 +191,7 @@ class ReplayTask:
     def _redirect(self, stamp: str, url: str, mark: str = "") -> Reply:
         """Return the redirect of a resource, which a page in its sandbox may follow."""
         location = self.addresses.resource(stamp, self.request.modifier, url) + mark
-        reply = _redirect(location)
+        reply = redirect_to(location)
         return replace(reply, headers={**reply.headers, **self._guard()})
 
     def show_banner(self, capture: CaptureRow) -> Reply:
@@ -374,5 +379,6 @@ def _status(content: Content) -> int:
     return status if status in _STATUSES else 404
 
 
-def _redirect(location: str) -> Reply:
+def redirect_to(location: str) -> Reply:
+    """Return the redirect to an address."""
     return Reply(302, "text/plain", f"{location}\n".encode(), {"Location": location})

@@ -1,7 +1,8 @@
 """Replay with scripts, by the service worker of ReplayWeb.page where the operator installed it.
 
-Archived scripts run, so all of it is on an origin of its own: `content.replay_address`, which is
-not that of `repository.base_url`. Its policies let neither the worker nor a page ask other hosts.
+Archived scripts run, so they are on an origin of their own: `content.replay_address`, which is not
+that of `repository.base_url`. There is the page with the banner, as of replay without scripts; its
+frame is a sandbox. Policies let neither the worker nor an archived page ask other hosts.
 The worker asks `H/URL` for a WARC record with its HTTP head, and `A/URL` for the payload; it names
 URLs without their scheme, escaped as a whole. What is nearest to the TIMESTAMP is the answer.
 """
@@ -13,12 +14,11 @@ from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
 
 from functions.config.configuration import Configuration
-from functions.content import header_fields, near, terms
-from functions.content.protocols import SCRIPTS, Content, ContentError
-from functions.content.replay.address import ReplayRequest
-from functions.content.replay.replay import Deliver, Replay, ReplayTask
-from functions.content.representation import ArgumentError, Representation
-from functions.content.terms import NoScope
+from functions.content import header_fields, near
+from functions.content.protocols import REPLAY, SCRIPTS, Content, ContentError
+from functions.content.replay.address import STORED, read_replay
+from functions.content.replay.replay import Deliver, Replay, redirect_to
+from functions.content.representation import Representation
 from functions.http import http_message
 from functions.http.http_message import Call, HttpResponse, Reply
 from functions.snapshot import instant, layout
@@ -26,12 +26,16 @@ from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader
 
-_PATH = re.compile(r"/([0-9]{1,14})/(?:([HA])/(.+))?", re.DOTALL)
+_ASKED = re.compile(r"/([0-9]{1,14})/([HA])/(.+)", re.DOTALL)
+_LOADER = re.compile(r"/[0-9]{1,14}/")
+_IN_FRAME = re.compile(r"/w/[0-9]{1,14}(?=/)")
+_OWN = ("/worker.js", "/loader.js", "/archived.js")
+"""Scripts of Sheaf's own; browsers register the first, which reads the installed one."""
 _OMITTED = {"content-encoding", "transfer-encoding", "content-length", "connection", "set-cookie"}
 """Archived headers that are not passed on: the payload comes decoded, and no cookie is set."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _WORKER = {
-    "Content-Security-Policy": "default-src 'none'; connect-src 'self'",
+    "Content-Security-Policy": "default-src 'none'; connect-src 'self'; script-src 'self'",
     "X-Content-Type-Options": "nosniff",
 }
 """The worker asks this host alone, whatever an archived script tells it."""
@@ -53,11 +57,11 @@ class ScriptReplay:
     @cached_property
     def _first_byte(self) -> bytes:
         """Of the worker, which is installed last: once read, no request reads it again."""
-        with self.store.open(layout.REPLAY_FILES[0]) as worker:
+        with self.store.open(layout.REPLAY_FILE) as worker:
             return worker.read(1)
 
-    def page_address(self, stamp: str, url: str) -> str:
-        """Return the address of a page with its scripts; "" where none run. Raises StoreError."""
+    def frame_address(self, stamp: str, url: str) -> str:
+        """Return the address at which a page runs its scripts; "" if none. Raises StoreError."""
         address = own_address(self.replay.settings)
         try:
             is_there = address and self._first_byte
@@ -70,53 +74,53 @@ class ScriptReplay:
     ) -> Reply | HttpResponse:
         """Return the answer; `host` is the base URL by which the request came.
 
-        Raises ArgumentError, ContentError and StoreError.
+        At that of `content.replay_address` it is what the frame of a page loads, and elsewhere the
+        page with its banner. Raises ArgumentError, ContentError and StoreError.
         """
-        own = own_address(self.replay.settings)
-        if not own or _host(host) != _host(own):
-            # Even an installed worker must not run where Sheaf's own pages are, nor where a proxy
-            # does not say what host was asked for.
+        settings, path = self.replay.settings, call.path.removeprefix(SCRIPTS)
+        own = own_address(settings)
+        if not own:
             reason = "archived scripts run only below content.replay_address, which is another "
             raise ContentError("unknown", f"{reason}host than that of repository.base_url")
-        path = call.path.removeprefix(SCRIPTS)
-        key = f"{layout.REPLAY}{path[1:]}"
         try:
-            data = self.store.read(key) if key in layout.REPLAY_FILES else self._first_byte
+            data = self.store.read(layout.REPLAY_FILE) if path == "/sw.js" else self._first_byte
         except MissingObject as error:
             raise ContentError("unknown", "`sheaf replay install` was not run here") from error
-        if path == "/archived.js":
-            data = self.replay.banners.read_script(path[1:])
-        elif key not in layout.REPLAY_FILES:
-            return self._answer_page(call, path, manifest, deliver)
-        return Reply(200, "text/javascript", data, _WORKER, http_message.document_digest(data))
-
-    def _answer_page(
-        self, call: Call, path: str, manifest: Manifest, deliver: Deliver
-    ) -> Reply | HttpResponse:
-        match = _PATH.fullmatch(path)
-        if match is None:
-            raise ArgumentError(f"Ask for {SCRIPTS}/TIMESTAMP/.")
+        if _host(host) != _host(own):
+            # Even an installed worker must not run where Sheaf's own pages are, nor where a proxy
+            # does not say what host was asked for.
+            page = replace(call, path=f"{REPLAY}{path}")
+            return self.replay.answer(page, manifest, deliver, SCRIPTS)
+        banners, addresses = self.replay.banners, self.replay.at(call)
+        if path in _OWN:
+            data = banners.read_script(path[1:])
+        if path in ("/sw.js", *_OWN):
+            return Reply(200, "text/javascript", data, _WORKER, http_message.document_digest(data))
+        if path == "/missing":
+            script = "static/proxy/archived.js"  # as the worker has it
+            return banners.show_frame(addresses, script, "replay.missing")
+        if _LOADER.fullmatch(path):
+            return banners.show_frame(addresses, "loader.js", "replay.refused")
+        if (match := _ASKED.fullmatch(path)) is None:
+            # What the frame shows is opened in a window of its own.
+            request = read_replay(replace(call, path=_IN_FRAME.sub("", path)))
+            pages = replace(addresses, pages=SCRIPTS)
+            return redirect_to(pages.page(request.stamp, request.url))
         stamp, part, rest = match.groups()
-        if part is None:
-            return self.replay.banners.show_scripts(self.replay.at(call), stamp)
-        try:
-            url = terms.complete_url(unquote(f"{rest}?{call.query}" if call.query else rest))
-        except NoScope as error:
-            raise ArgumentError(f"{error}.") from error
-        request = ReplayRequest(stamp, "", url)
-        captures = near.find_near(self.replay.search, manifest, request.key, request.moment)
-        if not captures.best:
-            raise ContentError("unknown", f"{url} is not in this archive")
-        task = ReplayTask(self.replay, call, manifest, request, self.replay.at(call), captures)
-        content = task.read_content()
-        if part == "A":
-            response = deliver(Representation(content, False, fixed=task.is_exact(content)))
-            if isinstance(response, Reply) or "Content-Type" not in response.headers:
-                return response
-            # The head says the type. As this one no script becomes a worker, also from a cache.
-            typed = {**response.headers, "Content-Type": header_fields.UNKNOWN_TYPE}
-            return replace(response, headers=typed)
-        return Reply(200, "application/warc", _write_head(content))
+        url = unquote(f"{rest}?{call.query}" if call.query else rest)
+        stored = replace(call, path=f"{REPLAY}/{stamp}{STORED}/{url}", query="")
+        if part == "H":
+            return self.replay.answer(stored, manifest, _deliver_head)
+        response = self.replay.answer(stored, manifest, deliver)
+        if isinstance(response, Reply) or "Content-Type" not in response.headers:
+            return response
+        # The head says the type. As this one no script becomes a worker, also from a cache.
+        typed = {**response.headers, "Content-Type": header_fields.UNKNOWN_TYPE}
+        return replace(response, headers=typed)
+
+
+def _deliver_head(shown: Representation) -> Reply:
+    return Reply(200, "application/warc", _write_head(shown.content))
 
 
 def _write_head(content: Content) -> bytes:

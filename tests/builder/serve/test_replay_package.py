@@ -14,11 +14,10 @@ from builder.serve.replay_package import install, read_package
 from builder.store.folder import FolderStore
 
 ABOUT = {"name": "replaywebpage", "version": "2.5.3", "license": "AGPL-3.0-or-later"}
-WORKER, UI = b"/* remotewarcproxy */", b"/* ui */"
+WORKER = b"/* remotewarcproxy */"
 WHOLE = (
     ("package/package.json", json.dumps(ABOUT).encode()),
     ("package/sw.js", WORKER),
-    ("package/ui.js", UI),
 )
 
 
@@ -38,7 +37,7 @@ def pack(path: Path, *members: tuple[str, bytes], links: tuple[str, ...] = ()) -
     return path
 
 
-def test_two_files_are_written_and_none_beside(tmp_path: Path) -> None:
+def test_the_worker_is_written_and_nothing_beside(tmp_path: Path) -> None:
     outside = (("../../out.js", b"x"), ("/tmp/out.js", b"x"), ("package/../sw.js", b"x"))
     path = pack(tmp_path / "p.tgz", *outside, *WHOLE, ("package/dist/sw.js", b"x"))
     package = read_package(path)
@@ -46,8 +45,7 @@ def test_two_files_are_written_and_none_beside(tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "store")
     install(store, package)
     install(store, package)  # again, as a newer one is
-    assert list(store.keys("")) == ["replay/sw.js", "replay/ui.js"]
-    assert [store.read(key) for key in store.keys("")] == [WORKER, UI]
+    assert {key: store.read(key) for key in store.keys("")} == {"replay/sw.js": WORKER}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +54,7 @@ def test_two_files_are_written_and_none_beside(tmp_path: Path) -> None:
         ("package/sw.js", b"", "has 0 bytes"),
         ("package/sw.js", b"x", "its service worker has no remotewarcproxy"),
         ("package/sw.js", bytes(replay_package._LARGEST + 1), "4,194,305 bytes"),
-        ("package/ui.js", None, "has no file package/ui.js"),
+        ("package/sw.js", None, "has no file package/sw.js"),
         ("package/package.json", b"[" * 100_000, "does not say"),
         ("package/package.json", json.dumps({**ABOUT, "version": "\x1b[2J"}).encode(), "not say"),
         ("package/package.json", json.dumps({**ABOUT, "name": "x"}).encode(), "not say"),
@@ -76,15 +74,15 @@ def test_hostile_tarballs_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match="twice"):
         read_package(pack(path, *WHOLE, WHOLE[1]))
     with pytest.raises(UsageError, match=r"has no file package/sw\.js"):
-        read_package(pack(path, WHOLE[0], WHOLE[2], links=("package/sw.js",)))
+        read_package(pack(path, WHOLE[0], links=("package/sw.js",)))
     whole = pack(path, *WHOLE).read_bytes()
-    cut = gzip.compress(gzip.decompress(whole)[:2060])
+    cut = gzip.compress(gzip.decompress(whole)[:1036])
     for data in (b"", b"x", whole[:-20], b"\x1f\x8b" + bytes(40), gzip.compress(b"x" * 999), cut):
         path.write_bytes(data)
         with pytest.raises(UsageError, match=r"p\.tgz"):
             read_package(path)
     with pytest.raises(UsageError, match="cannot be read"):
         read_package(tmp_path / "none.tgz")
-    monkeypatch.setattr(replay_package, "_WHOLE", 5000)
-    with pytest.raises(UsageError, match="more than 5,000 bytes unpacked"):
+    monkeypatch.setattr(replay_package, "_WHOLE", 1000)
+    with pytest.raises(UsageError, match="more than 1,000 bytes unpacked"):
         read_package(pack(path, *WHOLE))

@@ -11,7 +11,7 @@ from functions.config import configuration
 from functions.content import assembly
 from functions.http.http_message import Call, HttpResponse
 from functions.reading.duck_repository import DuckRepository
-from tests.builder.serve.test_replay_package import UI, WHOLE, WORKER, pack
+from tests.builder.serve.test_replay_package import WHOLE, WORKER, pack
 from tests.clock import CLOCK
 from tests.e2e.conftest import make_home
 from tests.pages.archive import Capture, write
@@ -64,7 +64,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         return application.answer(Call("GET", base, path, "", names))
 
     assert answer(f"/replay/{STAMP}/").status == 404  # not installed yet
-    assert b'id="scripts"' not in body(answer(f"/web/{STAMP}/{HOST}s.js"))
+    assert b"With scripts" not in body(answer(f"/web/{STAMP}/{HOST}s.js"))
     printed = home("replay", "install", pack(home.folder / "p.tgz", *WHOLE)).out
     assert printed == "installed ReplayWeb.page 2.5.3 (AGPL-3.0-or-later)\n"
     assert home("verify").code == 0  # what is installed is not stray
@@ -81,22 +81,28 @@ def inside(url: str) -> str:
     return quote(url.partition("//")[2], safe="")
 
 
-def test_the_page_and_its_files_are_served(ask: Ask) -> None:
-    page = ask(f"/replay/{STAMP}/")
-    policy = page.headers["Content-Security-Policy"]
-    assert page.status == 200
-    assert f"worker-src {OWN}/replay/sw.js; frame-src {OWN}/replay/w/" in policy
-    assert f"script-src {OWN}/replay.js" in policy
-    assert b"<script>" not in body(page)
-    for path in ("/replay", "/replay/", "/replay/x", "/replay/../sw.js"):
+def test_the_frame_and_its_files_are_served(ask: Ask) -> None:
+    for path in (f"/replay/{STAMP}/", "/replay/missing"):
+        page = ask(path)
+        policy = page.headers["Content-Security-Policy"]
+        assert page.status == 200
+        assert f"script-src {OWN}/replay/; worker-src {OWN}/replay/worker.js; " in policy
+        assert f"frame-ancestors {MAIN};" in policy
+        assert b"<script>" not in body(page)
+    for path in ("/replay", "/replay/"):
         assert ask(path).status == 400
-    assert b"document.write" in body(ask("/replay/archived.js"))
-    for name, data in (("sw.js", WORKER), ("ui.js", UI)):
-        response = ask(f"/replay/{name}")
-        assert (response.status, body(response)) == (200, data)
+    assert ask("/replay/ui.js").status == 302  # a URL without scheme
+    scripts = {name: body(ask(f"/replay/{name}.js")) for name in ("sw", "worker", "archived")}
+    assert scripts["sw"] == WORKER
+    assert b'importScripts("sw.js")' in scripts["worker"]
+    for name in scripts:
+        response = ask(f"/replay/{name}.js")
         assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
         assert "connect-src 'self'" in response.headers["Content-Security-Policy"]
-        assert ask(f"/replay/{name}", if_none_match=response.headers["ETag"]).status == 304
+        assert ask(f"/replay/{name}.js", if_none_match=response.headers["ETag"]).status == 304
+    # Only the worker that guards is registered.
+    assert ask("/replay/worker.js", service_worker="script").status == 200
+    assert ask("/replay/sw.js", service_worker="script").status == 403
 
 
 @pytest.mark.parametrize("lambda_", ["", "yes"])
@@ -142,21 +148,38 @@ def test_withdrawn_and_unknown_urls_are_not_there(ask: Ask) -> None:
 @pytest.mark.parametrize(
     "more",
     # With MAIN as the base, the same function answers at both hosts.
-    # A proxy that does not pass the host leads to none of them.
-    [
-        *({"own": ""}, {"own": MAIN.replace("oai", "OAI")}, {"own": f"{MAIN}:443"}),
-        *({"base": MAIN}, {"base": MAIN.replace("https", "http")}, {"base": "http://127.0.0.1"}),
-    ],
+    [{"own": ""}, {"own": MAIN.replace("oai", "OAI")}, {"own": f"{MAIN}:443"}],
 )
 def test_scripts_run_only_on_an_origin_of_their_own(ask: Ask, more: dict[str, str]) -> None:
-    for path in ("sw.js", "ui.js", f"{STAMP}/", f"{STAMP}/A/{inside(HOST + 's.js')}"):
+    for path in ("sw.js", "worker.js", f"{STAMP}/", f"{STAMP}/A/{inside(HOST + 's.js')}"):
+        # Elsewhere, and where a proxy does not pass the host, it is an archived page of that name.
+        for base in (MAIN, MAIN.replace("https", "http"), "http://127.0.0.1"):
+            page = ask(f"/replay/{path}", base=base)
+            assert (page.status, page.headers["Content-Type"][:9]) == (404, "text/html")
         response = ask(f"/replay/{path}", **more)
         assert response.status == 404
         assert b"replay_address" in body(response)
         assert ask(f"/replay/{path}", serve="false").status == 404
 
 
-def test_the_banner_leads_to_the_page_with_scripts(ask: Ask) -> None:
-    page = body(ask(f"/web/{STAMP}/{HOST}s.js", base=MAIN)).decode()
-    assert f'<a id="scripts" href="{OWN}/replay/{STAMP}/#{HOST}s.js">With scripts</a>' in page
-    assert 'id="scripts"' not in body(ask(f"/web/{STAMP}/{HOST}s.js", own="")).decode()
+def test_the_page_has_the_banner_of_the_one_without_scripts(ask: Ask) -> None:
+    url = f"{HOST}p?a=b%20c"
+    first, calm = f"{MAIN}/replay/20070501000000/{url}", f"{MAIN}/web/{STAMP}/{url}"
+    assert ask(f"/replay/2008/{url}", base=MAIN).headers["Location"] == first
+    page = ask(f"/replay/{STAMP}/{url}", base=MAIN)
+    text, policy = body(page).decode(), page.headers["Content-Security-Policy"]
+    assert f'data-src="{OWN}/replay/{STAMP}/#{url}"' in text
+    assert f'rel="prev" href="{first}"' in text
+    assert f'href="{calm}">Without scripts</a>' in text
+    assert f"frame-src {OWN}/replay/w/ {OWN}/replay/{STAMP}/; connect-src 'self'" in policy
+    other = body(ask(f"/web/{STAMP}/{url}", base=MAIN)).decode()
+    assert f'href="{MAIN}/replay/{STAMP}/{url}">With scripts</a>' in other
+    assert "With scripts" not in body(ask(f"/web/{STAMP}/{url}", own="")).decode()
+    for name, status in (("gone", 404), ("none", 404)):
+        missing = ask(f"/replay/{STAMP}/{HOST}{name}", base=MAIN)
+        assert missing.status == status
+        assert b"not in the archive" in body(missing)
+        assert b"secret" not in body(missing)
+    assert ask(f"/replay/{STAMP}if_/{url}", base=MAIN).status == 400
+    opened = ask(f"/replay/w/{STAMP}/{STAMP}mp_/{url}")
+    assert (opened.status, opened.headers["Location"]) == (302, f"{MAIN}/replay/{STAMP}/{url}")
