@@ -23,6 +23,7 @@ FILE = engine.table("$file")
 _AT_ONCE = 4
 """Limit on concurrent statements that join columns: they share the database's memory."""
 _MOST_OWED = 256
+_DECODED = 8 << 20  # bytes of decoded row groups that are kept for the next look-ups
 """Limit on row groups read ahead whose cost is not yet attributed to a request."""
 
 
@@ -41,7 +42,7 @@ class Files:
         self._idle: list[engine.Connection] = []
         self._busy: list[engine.Connection] = []
         self._lock = threading.Lock()
-        self._cache = Cache(capacity)
+        self._cache, self._decoded = Cache(capacity), Cache(_DECODED)
         self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
         self._flying: dict[Hashable, Future[None]] = {}
         self._owed: dict[Hashable, Tally] = {}
@@ -115,13 +116,22 @@ class Files:
         from functions.store.plain_columns import NotPlain, decode_columns
 
         types = [column.type for column in schema.TABLES[table]]
-        for group, data in zip(groups, self._checked.cut(file, groups), strict=True):
-            try:
-                yield decode_columns(data, types, group.rows)
-            except NotPlain:
-                names = ", ".join(schema.names(table))
-                rows = self.rows(f"SELECT {names} FROM {FILE} ORDER BY ALL", file, (group,))
-                yield list(zip(*rows, strict=True))
+        # A request asks the same one several times: for what is before, at and behind a place.
+        decoded = [self._decoded.find((file.key, group.offset)) for group in groups]
+        missing = [g for g, values in zip(groups, decoded, strict=True) if values is None]
+        pieces = iter(self._checked.cut(file, missing) if missing else ())
+        for group, values in zip(groups, decoded, strict=True):
+            if values is None:
+                try:
+                    values = decode_columns(next(pieces), types, group.rows)
+                except NotPlain:
+                    names = ", ".join(schema.names(table))
+                    rows = self.rows(f"SELECT {names} FROM {FILE} ORDER BY ALL", file, (group,))
+                    yield list(zip(*rows, strict=True))
+                    continue
+                size = sum(column.nbytes for column in values)
+                self._decoded.add((file.key, group.offset), values, size)
+            yield values
 
     def by_group(
         self,

@@ -14,6 +14,7 @@ _PLAIN = 0
 _TRUE, _BINARY, _STRUCT = 1, 8, 12
 _INTEGERS = frozenset({4, 5, 6})  # of 16, 32 and 64 bits
 _LENGTH = struct.Struct("<I")
+_OF_END = 40  # bytes of a number in a list
 
 
 class NotPlain(ValueError):
@@ -31,6 +32,11 @@ class PlainTexts(Sequence[str]):
             end += _LENGTH.size + read(page, end)[0]
             self._ends.append(end)
 
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes, in bytes."""
+        return len(self._page) + _OF_END * len(self._ends)
+
     def __len__(self) -> int:
         return len(self._ends)
 
@@ -39,18 +45,22 @@ class PlainTexts(Sequence[str]):
         return self._page[start + _LENGTH.size : self._ends[index]].decode()
 
 
-_READERS: dict[str, Callable[[bytes], Sequence[Any]]] = {
+PlainColumn = PlainTexts | memoryview
+"""The values of a column, which several threads may read."""
+
+_READERS: dict[str, Callable[[bytes], PlainColumn]] = {
     "BIGINT": lambda page: memoryview(page).cast("q"),
     "VARCHAR": PlainTexts,
 }
 
 
-def decode_columns(data: bytes, types: Sequence[str], rows: int) -> list[Sequence[Any]]:
+def decode_columns(data: bytes, types: Sequence[str], rows: int) -> list[PlainColumn]:
     """Return the columns of a row group of `rows` rows; `data` begins with its first page.
 
     `types` are the columns' types in order: BIGINT or VARCHAR, without NULL. Raises NotPlain.
     """
-    columns, at = [], 0
+    columns: list[PlainColumn] = []
+    at = 0
     try:
         for type_ in types:
             header, start = _read_struct(data, at)

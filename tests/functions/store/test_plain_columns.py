@@ -1,6 +1,9 @@
 """Row groups that are decoded without DuckDB: as the builder writes them, and as others do."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,8 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.store.parquet.data_file import encoding_of
+from functions.content.search import CaptureSearch
 from functions.snapshot import layout, schema
+from functions.snapshot.manifest import DataFile, RowGroup
+from functions.store import files
 from functions.store.plain_columns import NotPlain, decode_columns
+from tests.builder.conftest import World, capture
 
 TYPES = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
 VALUES = {
@@ -93,3 +100,27 @@ def test_other_encodings_are_refused(keys: list[int | None], encoding: dict[str,
     group = written("lookup", [keys, [7, 8, 9]], **encoding)
     with pytest.raises(NotPlain):
         decoded("lookup", group, 3)
+
+
+@pytest.mark.parametrize("most", [0, 8 << 20])
+def test_a_row_group_is_decoded_once_for_look_ups_that_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    world, counts = World(tmp_path / "store"), Counter[str]()
+    world.add([capture(n) for n in range(40)])
+    monkeypatch.setattr(files, "_DECODED", most)
+    repository, manifest = world.repository(), world.newest()
+    read = repository.files._checked.cut
+
+    def cut(file: DataFile, groups: Sequence[RowGroup]) -> Iterator[bytes]:
+        counts[file.key.split("/")[1]] += len(groups)
+        return read(file, groups)
+
+    monkeypatch.setattr(repository.files._checked, "cut", cut)
+    search = CaptureSearch(repository.catalogue, repository.files)
+    for number in range(40):
+        key = f"cz,example,h{number % 17})/{number:06}"
+        (row,) = search.captures(manifest, key, key + " ", None, 2)
+        assert row.url == capture(number).url
+    assert counts["urls"] == counts["singles"] == (1 if most else 40)
+    world.close()
