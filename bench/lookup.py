@@ -1,13 +1,15 @@
-"""One look-up: GetRecord, /cdx and /content, beside `oaipmh` over SQLite and beside pywb.
+"""One look-up: records, indexes, bytes, replay and search, beside `oaipmh` and pywb.
 
     python -m bench.lookup [--captures N] [--requests N] [--rounds N] [--folder FOLDER]
-        [--pywb ENVIRONMENT] [--only WORD]
+        [--clients N] [--pywb ENVIRONMENT] [--only WORD]
 
-A crawl of small pages, 100 of each host, is ingested and published. The same captures are in SQLite
-(see bench.baseline), and in a flat CDXJ and a ZipNum of pywb. Each request asks one server for a
-random capture, which no earlier request asked for, over a connection that stays. Figures are CPU of
-the server's processes, medians of rounds in which all servers take turns. `--folder` keeps what was
-made, and the next run begins from there. `--only` measures what has that word in its first column.
+A crawl of small pages, 100 of each host, and some large ones is ingested and published. The same
+captures are in SQLite (see bench.baseline), and in a flat CDXJ and a ZipNum of pywb. Each request
+asks one server of one process for a random capture, which no earlier request asked for (of the
+large ones there are few), over a connection that stays. Figures are CPU of the server's processes,
+medians of rounds in which all servers take turns, and the times of requests by one client, then by
+many at once. The clients share the processors. `--folder` keeps what was made, and the next run
+begins from there. `--only` measures what has that word in its first column.
 
 pywb is no dependency: it runs from the virtual environment at `--pywb` (`make clients` makes
 .venv-pywb), and is left out where it is not. Its indexes are asked through `warcserver`, which is
@@ -18,16 +20,20 @@ import argparse
 import gzip
 import hashlib
 import random
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from base64 import b32encode
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -48,6 +54,9 @@ _OF_BLOCK = 3000
 """Lines of a block of ZipNum, as in the Internet Archive's and Common Crawl's."""
 _WORDS = "archive capture header index library memento page prefix record snapshot".split()  # noqa: SIM905
 _START = datetime(2008, 4, 30, tzinfo=UTC)
+_LARGE = 32
+"""How many captures are large pages of tables and links, at most one of ten."""
+_LINKS = 6000
 _WARM = 10
 """Requests before the first round, which are not counted."""
 
@@ -85,9 +94,18 @@ class Page:
         return _START + timedelta(seconds=self.number)
 
     @property
+    def is_large(self) -> bool:
+        """Whether it is one of the large ones."""
+        return self.number < min(_LARGE, self.hosts * _OF_HOST // 10)
+
+    @property
     def body(self) -> bytes:
-        """The payload: a small page."""
+        """The payload: a small page, or 0.6 MB."""
         draw = random.Random(self.number)
+        if self.is_large:
+            row = '<tr class="row"><td>{}<td width="9"><a class="link" href="/{}/{}.html">{}</a>\n'
+            rows = (row.format(n, draw.choice(_WORDS), n, n) for n in range(_LINKS))
+            return f"<html><title>{self.number}</title><table>{''.join(rows)}</html>\n".encode()
         words = " ".join(draw.choices(_WORDS, k=200))
         return f"<html><title>{self.number}</title><p>{words}</p></html>\n".encode()
 
@@ -174,7 +192,8 @@ def _write_blocks(folder: Path, lines: Sequence[str]) -> None:
 class LookUp:
     """A kind of request to a server: `target` is its path and query for a page.
 
-    `proof` is in each answer, `count` times.
+    `proof` is in each answer, `count` times (0: at least once). `costs` and `times` are the
+    milliseconds of CPU and of waiting, the times by the number of clients.
     """
 
     name: str
@@ -183,20 +202,46 @@ class LookUp:
     target: Callable[[Page], str]
     proof: Callable[[Page], bytes]
     count: int = 1
+    is_large: bool = False
     costs: list[float] = field(default_factory=list)
+    times: dict[int, list[float]] = field(default_factory=dict)
 
-    def ask(self, pages: Sequence[Page]) -> float:
-        """Ask for pages; return the server's milliseconds of CPU for one."""
-        connection = HTTPConnection(urlsplit(self.server.url).netloc)
+    def ask(self, pages: Sequence[Page], clients: int = 1) -> None:
+        """Ask for pages by so many clients, and note costs and times."""
         before = self.server.cpu()
+        with ThreadPoolExecutor(clients) as pool:
+            times = [*pool.map(self._follow, (pages[n::clients] for n in range(clients)))]
+        if clients == 1:
+            self.costs.append((self.server.cpu() - before) * 1000 / len(pages))
+        self.times.setdefault(clients, []).extend(chain.from_iterable(times))
+
+    def _follow(self, pages: Sequence[Page]) -> list[float]:
+        connection = HTTPConnection(urlsplit(self.server.url).netloc)
+        connection.connect()
+        times = []
         for page in pages:
+            begun = time.perf_counter()
             connection.request("GET", self.target(page))
+            # An answer in two parts would wait 40 ms for the acknowledgement of the first.
+            connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
             answer = connection.getresponse()
             body = answer.read()
+            times.append((time.perf_counter() - begun) * 1000)
             assert answer.status == 200, (self.name, self.by, answer.status, body[:300])
-            assert body.count(self.proof(page)) == self.count, (self.name, self.by, body[:300])
+            count = body.count(self.proof(page))
+            assert count == self.count or count > self.count == 0, (self.name, self.by, body[:300])
         connection.close()
-        return (self.server.cpu() - before) * 1000 / len(pages)
+        return times
+
+    def show(self, first: "LookUp") -> str:
+        """Return its line of the table, beside the first of the same requests."""
+        cost = statistics.median(self.costs)
+        ratio = cost / statistics.median(first.costs)
+        cells = [self.name, self.by, f"{cost:.2f}", f"{ratio:.2f}"]
+        for times in self.times.values():
+            parts = statistics.quantiles(times, n=100, method="inclusive")
+            cells += (f"{parts[49]:.1f}", f"{parts[98]:.1f}")
+        return f"| {' | '.join(cells)} |"
 
 
 def sheaf_ways(server: Server) -> Iterator[LookUp]:
@@ -209,6 +254,21 @@ def sheaf_ways(server: Server) -> Iterator[LookUp]:
         "/cdx, prefix", "sheaf serve", server, lambda p: of_host + quote(p.host), _host, _OF_HOST
     )
     yield LookUp("/content", "sheaf serve", server, lambda p: f"/content/{p.identifier}", _body)
+    yield from replay_ways("sheaf serve", server, "/web", "if_")
+    yield LookUp("search", "sheaf serve", server, lambda p: f"/search?q={p.number}", _url, 0)
+
+
+def replay_ways(by: str, server: Server, root: str, alone: str) -> Iterator[LookUp]:
+    """Yield the look-ups of replay below a root; `alone` is the modifier of a page by itself."""
+
+    def at(modifier: str) -> Callable[[Page], str]:
+        return lambda page: f"{root}/{page.date:%Y%m%d%H%M%S}{modifier}/{page.url}"
+
+    yield LookUp("replay, banner", by, server, at(""), _url, 0)
+    yield LookUp("replay, page", by, server, at(alone), _title)
+    yield LookUp("replay, large page", by, server, at(alone), _title, 1, True)
+    yield LookUp("replay, resource", by, server, at("im_"), _body)
+    yield LookUp("TimeMap", by, server, lambda p: f"{root}/timemap/link/{p.url}", _url, 0)
 
 
 def pywb_ways(server: Server, index: str) -> Iterator[LookUp]:
@@ -231,6 +291,10 @@ def _url(page: Page) -> bytes:
 
 def _host(page: Page) -> bytes:
     return f"http://{page.host}/".encode()
+
+
+def _title(page: Page) -> bytes:
+    return f"<title>{page.number}</title>".encode()
 
 
 def _body(page: Page) -> bytes:
@@ -262,6 +326,7 @@ def open_pywb(folder: Path, environment: Path, stack: ExitStack) -> Iterator[Loo
         lambda p: f"/flat/{p.date:%Y%m%d%H%M%S}id_/{p.url}",
         _body,
     )
+    yield from replay_ways("pywb, flat", servers[1], "/flat", "mp_")
 
 
 def main() -> None:
@@ -269,6 +334,7 @@ def main() -> None:
     parser.add_argument("--captures", type=int, default=100_000)
     parser.add_argument("--requests", type=int, default=100, help="of each kind in a round")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--pywb", type=Path, default=Path(".venv-pywb"))
     parser.add_argument("--only", default="")
@@ -293,21 +359,27 @@ def run(folder: Path, arguments: argparse.Namespace, stack: ExitStack) -> None:
         print(f"pywb is left out: there is no {arguments.pywb}/bin/warcserver (see --pywb)\n")
     ways += sheaf_ways(ours)
     ways = [way for way in ways if arguments.only in way.name]
-    draw = random.Random(11)
-    chosen = draw.sample(pages, min(len(pages), _WARM + arguments.rounds * arguments.requests))
+    draw, large = random.Random(11), [page for page in pages if page.is_large]
+    small = pages[len(large) :]
+    parts = (1, arguments.clients)
+    chosen = draw.sample(small, min(len(small), len(parts) * arguments.rounds * arguments.requests))
     for way in ways:
-        way.ask(chosen[:_WARM])
-    for number in range(arguments.rounds):
-        first = _WARM + number * arguments.requests
+        way.ask(pages[:_WARM])
+        way.costs, way.times = [], {}
+    for number in range(arguments.rounds * len(parts)):
+        first = number * arguments.requests
         for way in ways:
-            way.costs.append(way.ask(chosen[first : first + arguments.requests]))
-    print(f"| Look-up, {len(pages):,} captures | By | CPU, ms | Ratio |\n|---|---|---|---|")
+            several = chosen[first : first + arguments.requests]
+            if way.is_large:
+                several = draw.choices(large, k=max(1, arguments.requests // 4))
+            way.ask(several, parts[number % len(parts)])
+    heads = "".join(f" p50, {n} client{'s'[: n > 1]}, ms | p99 |" for n in parts)
+    print(f"| Look-up, {len(pages):,} captures | By | CPU, ms | Ratio |{heads}")
+    print(f"|---|---|---|---|{'---|---|' * len(parts)}")
     for name in dict.fromkeys(way.name for way in ways):
         (first_way, *_) = same = [way for way in ways if way.name == name]
         for way in same:
-            cost = statistics.median(way.costs)
-            ratio = cost / statistics.median(first_way.costs)
-            print(f"| {name} | {way.by} | {cost:.2f} | {ratio:.2f} |")
+            print(way.show(first_way))
     print(f"\nmemory of sheaf serve: {ours.memory()} MB")
 
 
