@@ -54,7 +54,7 @@ class Internet:
         headers, target = exchange.asked.headers, exchange.asked.target
         self.log.append((exchange.asked.method, target))
         assert "transfer-encoding" not in headers
-        body = exchange.handler.rfile.read(int(headers["content-length"]))
+        body = exchange.read_body()
         if headers.get("authorization") != "LOW access:secret":
             _refuse(exchange, 403, "AccessDenied")
         elif headers["content-md5"] != hashlib.md5(body).hexdigest():

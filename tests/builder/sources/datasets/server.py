@@ -27,6 +27,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.builder.http import certificates
+from tests.builder.http.site import redirect as redirect
+from tests.builder.http.site import text as text
 from tests.builder.http.site import then as then
 from tests.builder.sources.datasets.body import STEP, Body, chunks, digest, whole
 from tests.listening import QuietHandler, listening
@@ -57,47 +59,7 @@ class Asked:
         return f"{self.scheme}://{self.host}{self.target}"
 
 
-@dataclass
-class Exchange:
-    """A request that is to be answered."""
-
-    handler: "_Handler"
-    asked: Asked
-    ended: threading.Event
-
-    def head(self, code: int, headers: Mapping[str, str], reason: str | None = None) -> None:
-        self.handler.send_response_only(code, reason)
-        for name, value in headers.items():
-            self.handler.send_header(name, value)
-        self.handler.end_headers()
-
-    def send(self, data: bytes) -> None:
-        self.handler.wfile.write(data)
-        self.asked.sent += len(data)
-
-    def wait(self, seconds: float) -> None:
-        """Wait; raises where the test ended, or the client left, meanwhile."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self.ended.wait(min(_WAIT, max(0.0, end - time.monotonic()))) or self.left():
-                raise BrokenPipeError
-
-    def left(self) -> bool:
-        """Tell whether the client hung up."""
-        connection = self.handler.connection
-        connection.setblocking(False)
-        try:
-            return not connection.recv(1)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return False
-        except OSError:
-            return True
-        finally:
-            with suppress(OSError):
-                connection.settimeout(None)
-
-
-Answer = Callable[[Exchange], None]
+Answer = Callable[["Exchange"], None]
 
 
 @dataclass
@@ -142,8 +104,46 @@ class Server:
         return next(filter(None, (self.routes.get((host, p)) for p in places)), status(404))
 
 
-class _Handler(QuietHandler):
+class Exchange(QuietHandler):
+    """A request that is to be answered."""
+
     site: Server
+    asked: Asked
+
+    def send_response(self, code: int, message: str | None = None) -> None:
+        """Send no fields but those that are said."""
+        self.send_response_only(code, message)
+
+    def head(self, code: int, headers: Mapping[str, str]) -> None:
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def send(self, data: bytes) -> None:
+        self.wfile.write(data)
+        self.asked.sent += len(data)
+
+    def wait(self, seconds: float) -> None:
+        """Wait; raises where the test ended, or the client left, meanwhile."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pause = min(_WAIT, max(0.0, end - time.monotonic()))
+            if self.site.ended.wait(pause) or self.left():
+                raise BrokenPipeError
+
+    def left(self) -> bool:
+        """Tell whether the client hung up."""
+        self.connection.setblocking(False)
+        try:
+            return not self.connection.recv(1)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return False
+        except OSError:
+            return True
+        finally:
+            with suppress(OSError):
+                self.connection.settimeout(None)
 
     def do_GET(self) -> None:
         site = self.site
@@ -151,14 +151,15 @@ class _Handler(QuietHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         host = headers.get("host", "")
         port = self.client_address[1]
-        asked = Asked(self.command, scheme, host, self.path, headers, time.monotonic(), port=port)
+        now = time.monotonic()
+        self.asked = Asked(self.command, scheme, host, self.path, headers, now, port=port)
         with site.lock:
-            site.log.append(asked)
+            site.log.append(self.asked)
             site.active += 1
             site.most = max(site.most, site.active)
         answer = status(403) if self.command == "HEAD" else site.find(host, self.path)
         try:
-            answer(Exchange(self, asked, site.ended))
+            answer(self)
         finally:
             with site.lock:
                 site.active -= 1
@@ -171,7 +172,7 @@ class _Handler(QuietHandler):
 def serving() -> Iterator[Server]:
     """Give a server that answers until the block ends."""
     site = Server()
-    handler = type("Handler", (_Handler,), {"site": site})
+    handler = type("Handler", (Exchange,), {"site": site})
     with listening(handler, tls=certificates.any_host()) as site.port:
         try:
             yield site
@@ -259,14 +260,14 @@ def _stream(
                 data[wrong - at] ^= 1
             at += len(data)
             if chunked:
-                exchange.handler.wfile.write(b"%x\r\n%b\r\n" % (len(data), bytes(data)))
+                exchange.wfile.write(b"%x\r\n%b\r\n" % (len(data), bytes(data)))
                 exchange.asked.sent += len(data)
             else:
                 exchange.send(bytes(data))
             if drip:
                 exchange.wait(drip[0])
     if chunked and end == until:
-        exchange.handler.wfile.write(b"0\r\n\r\n")
+        exchange.wfile.write(b"0\r\n\r\n")
 
 
 def _tag(body: Body) -> str:
@@ -283,21 +284,9 @@ def html(body: str, code: int = 200, **headers: str) -> Answer:
     return text(body, "text/html; charset=utf-8", code, **headers)
 
 
-def text(body: str | bytes, media_type: str, code: int = 200, **headers: str) -> Answer:
-    """Give a small document, with no tag and no ranges."""
-    data = body.encode() if isinstance(body, str) else body
-    more = {name.replace("_", "-"): value for name, value in headers.items()}
-    return served(data, media_type, code=code, etag=None, modified=None, ranges=False, headers=more)
-
-
 def status(code: int, **headers: str) -> Answer:
-    """Give an answer without a body."""
+    """Give an answer without a body, which is no page that could be read."""
     return text(b"", "text/plain", code, **headers)
-
-
-def redirect(target: str, code: int = 302) -> Answer:
-    """Lead to another URL, as object stores with signed addresses are led to."""
-    return status(code, Location=target)
 
 
 def silent(seconds: float = 600) -> Answer:
@@ -315,7 +304,7 @@ def endless(media_type: str = "application/octet-stream", pause: float = 0.001) 
 
     def answer(exchange: Exchange) -> None:
         exchange.head(200, {"Content-Type": media_type})
-        while not exchange.ended.is_set():
+        while not exchange.site.ended.is_set():
             exchange.send(b"x" * 4096)
             time.sleep(pause)
 
