@@ -11,27 +11,32 @@ from tests.builder.sources.datasets.server import Answer, Server, json_of, serve
 ZENODO = "https://zenodo.org"
 
 
-def page(id_: int) -> str:
+def page(id_: int | str, base: str = ZENODO) -> str:
     """Return the URL of a deposit's landing page."""
-    return f"{ZENODO}/records/{id_}"
+    return f"{base}/records/{id_}"
 
 
-def content(id_: int, path: str) -> str:
+def content(id_: int | str, path: str, base: str = ZENODO) -> str:
     """Return the URL of a file's bytes."""
-    return f"{ZENODO}/api/records/{id_}/files/{quote(path, safe='')}/content"
+    return f"{base}/api/records/{id_}/files/{quote(path, safe='')}/content"
 
 
-def record(id_: int, files: Mapping[str, Body], **metadata: Any) -> dict[str, Any]:
-    """Return what the API says of a deposit."""
+def record(
+    id_: int | str, files: Mapping[str, Body], base: str = ZENODO, **metadata: Any
+) -> dict[str, Any]:
+    """Return what the API says of a deposit; those of Zenodo have numbers."""
+    concept, prefix = f"{id_}-all", "10.5072/"
+    if isinstance(id_, int):
+        concept, prefix = str(id_ - 1), "10.5281/zenodo."
     return {
         "id": id_,
-        "conceptrecid": str(id_ - 1),
-        "doi": f"10.5281/zenodo.{id_}",
-        "conceptdoi": f"10.5281/zenodo.{id_ - 1}",
+        "conceptrecid": concept,
+        "doi": f"{prefix}{id_}",
+        "conceptdoi": f"{prefix}{concept}",
         "links": {
-            "self": f"{ZENODO}/api/records/{id_}",
-            "self_html": page(id_),
-            "archive": f"{ZENODO}/api/records/{id_}/files-archive",
+            "self": f"{base}/api/records/{id_}",
+            "self_html": page(id_, base),
+            "archive": f"{base}/api/records/{id_}/files-archive",
         },
         "metadata": {
             "title": f"Hives of the year {id_}",
@@ -50,7 +55,7 @@ def record(id_: int, files: Mapping[str, Body], **metadata: Any) -> dict[str, An
                 "key": path,
                 "size": len(body),
                 "checksum": f"md5:{digest('md5', body)}",
-                "links": {"self": content(id_, path)},
+                "links": {"self": content(id_, path, base)},
             }
             for number, (path, body) in enumerate(files.items())
         ],
@@ -59,21 +64,22 @@ def record(id_: int, files: Mapping[str, Body], **metadata: Any) -> dict[str, An
 
 def deposit(
     server: Server,
-    id_: int,
+    id_: int | str,
     files: Mapping[str, Body],
     *,
     answers: Mapping[str, Answer] | None = None,
+    base: str = ZENODO,
     **metadata: Any,
 ) -> str:
     """Have the server know a deposit, and return the URL of its page.
 
     `answers` are given in place of the files that they name.
     """
-    server.add(f"{ZENODO}/api/records/{id_}", json_of(record(id_, files, **metadata)))
+    server.add(f"{base}/api/records/{id_}", json_of(record(id_, files, base, **metadata)))
     for path, body in files.items():
         answer = (answers or {}).get(path) or served(body, etag="strong")
-        server.add(content(id_, path), answer)
-    return page(id_)
+        server.add(content(id_, path, base), answer)
+    return page(id_, base)
 
 
 def register(server: Server, name: str, url: str) -> None:

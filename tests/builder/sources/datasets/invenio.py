@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from tests.builder.sources.datasets.body import Body, digest
-from tests.builder.sources.datasets.server import Server, json_of, served
+from tests.builder.sources.datasets import deposits
+from tests.builder.sources.datasets.body import Body
+from tests.builder.sources.datasets.server import Answer, Server
 
 BODIES: dict[str, bytes] = {f"{n}.bin": bytes([65 + n]) * 3000 for n in range(5)}
 
@@ -30,35 +30,12 @@ class Site:
         return f"http://127.0.0.1:{self.server.port}"
 
     def url(self, id_: str) -> str:
-        return f"{self.base}/records/{id_}"
+        return deposits.page(id_, self.base)
 
     def content(self, id_: str, path: str) -> str:
-        return f"{self.base}/api/records/{id_}/files/{path}/content"
+        return deposits.content(id_, path, self.base)
 
-    def record(self, id_: str, bodies: Mapping[str, Body] = BODIES, **answers: Any) -> str:
+    def record(self, id_: str, bodies: Mapping[str, Body] = BODIES, **answers: Answer) -> str:
         """Have a record of files, and return its URL; `answers` are by the files' numbers."""
-        api = f"{self.base}/api/records/{id_}"
-        entries = {
-            path: {
-                "key": path,
-                "size": len(body),
-                "checksum": f"md5:{digest('md5', body)}",
-                "links": {"content": self.content(id_, path)},
-            }
-            for path, body in bodies.items()
-        }
-        told = {
-            "id": id_,
-            "parent": {"id": f"{id_}-all"},
-            "pids": {"doi": {"identifier": f"10.5072/{id_}"}},
-            "links": {"self": api, "self_html": self.url(id_)},
-            "metadata": {"title": f"Hives {id_}", "resource_type": {"id": "dataset"}},
-            "access": {"record": "public", "files": "public"},
-            "files": {"enabled": True, "count": len(entries), "entries": entries},
-            "is_published": True,
-        }
-        self.server.add(api, json_of(told))
-        for number, (path, body) in enumerate(bodies.items()):
-            answer = answers.get(f"n{number}") or served(body)
-            self.server.add(self.content(id_, path), answer)
-        return self.url(id_)
+        given = {path: answers[f"n{n}"] for n, path in enumerate(bodies) if f"n{n}" in answers}
+        return deposits.deposit(self.server, id_, bodies, answers=given, base=self.base)

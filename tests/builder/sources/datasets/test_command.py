@@ -1,10 +1,10 @@
 """`sheaf fileset` against the fake server: the whole way, from a URL to what is listed of it."""
 
-import gzip
+import io
 import json
-import re
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
 from tests.builder.sources.datasets.body import digest
 from tests.builder.sources.datasets.command import Command
@@ -86,19 +86,12 @@ def test_what_the_platform_sent_is_kept_verbatim_with_its_source(
         "edition": {"value": "1", "source": f"{api}#/metadata/version"},
     }
     (kept,) = [one for one in told["objects"] if "/platform-" in one["key"]]
-    records = gzip.decompress(command.store.read(kept["key"])).split(b"WARC/1.1\r\n")[1:]
-    kinds = [re.findall(rb"WARC-Type: (\w+)|WARC-Target-URI: (\S+)", one) for one in records]
-    assert [kind[0][0] for kind in kinds] == [
-        b"warcinfo",
-        *[b"response", b"request"] * ((len(kinds) - 1) // 2),
+    data = command.store.read(kept["key"])
+    (body,) = [
+        answer.content_stream().read()
+        for answer in ArchiveIterator(io.BytesIO(data), check_digests="raise")
+        if (answer.rec_type, answer.rec_headers["WARC-Target-URI"]) == ("response", api)
     ]
-    (response, request) = [one for one in records if f"URI: {api}\r".encode() in one]
-    assert b"\r\n\r\nGET /api/records/11 HTTP/1.1\r\nHost: zenodo.org\r\n" in request
-    assert re.search(rb"WARC-Concurrent-To: (\S+)", request)[1] in response  # type: ignore[index]
-    assert re.search(rb"WARC-Date: 20[0-9-]{8}T[0-9:]{8}Z\r\n", response)
-    assert b"\r\n\r\nHTTP/1.1 200 " in response
-    head, _, body = response.removesuffix(b"\r\n\r\n").rpartition(b"\r\n\r\n")
-    assert b"Content-Type: application/json" in head
     assert json.loads(body) == record(11, {"a.csv": A, "b.csv": B})
     command("publish")
     command("verify")

@@ -50,11 +50,11 @@ def test_each_step_is_a_response_and_a_request_without_secrets(warc: Path) -> No
     assert SECRET.encode() not in data
     with warc.open("rb") as stream:
         records = [
-            (r.rec_type, r.rec_headers["WARC-Target-URI"], r.http_headers, r.rec_headers)
+            (r.rec_type, r.rec_headers["WARC-Target-URI"], r.http_headers)
             for r in ArchiveIterator(stream, check_digests="raise")
         ][1:]
     assert [kind for kind, *_ in records] == ["response", "request"] * 9
-    urls = [url for kind, url, *_ in records if kind == "response"]
+    urls = [url for kind, url, _ in records if kind == "response"]
     marks = [hashlib.sha256(body).hexdigest()[:16] for body in FILES.values()]
     assert urls == [
         content(11, "a.csv"),
@@ -67,14 +67,9 @@ def test_each_step_is_a_response_and_a_request_without_secrets(warc: Path) -> No
         f"{MIRROR}/get?sheaf-file={marks[2]}",
         f"{BUCKET}/get?sheaf-file={marks[2]}",
     ]
-    for (_, _, head, _), following in zip(records[::2], urls[1:], strict=False):
+    for (_, _, head), following in zip(records[::2], urls[1:], strict=False):
         assert head["Location"] in (None, following)
-    assert [head.get_statuscode() for _, _, head, _ in records[:6:2]] == ["302", "303", "200"]
-    for (_, _, _, response), (_, _, _, request) in zip(records[::2], records[1::2], strict=True):
-        assert request["WARC-Concurrent-To"] == response["WARC-Record-ID"]
-        assert response["WARC-IP-Address"] == "127.0.0.1"
-        assert response["WARC-Block-Digest"]
-        assert request["WARC-Block-Digest"]
+    assert [head.get_statuscode() for _, _, head in records[:6:2]] == ["302", "303", "200"]
 
 
 @pytest.mark.skipif(not PYWB.exists(), reason="pywb is not installed: `make clients` installs it")
