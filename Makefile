@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Processes that start together would each compile every test as well.
 COMPILED := $(VENV)/.compiled
 
-.PHONY: demo test prove-all prove-aws prove-engines prove-pages prove-tables prove-protocol soak clients release check bench house format clean
+.PHONY: demo test prove-all prove-aws prove-engines prove-hosts prove-pages prove-tables prove-protocol soak clients release check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -63,6 +63,11 @@ prove-engines: $(TOOLS)
 # into .pages; SCREENSHOTS=FOLDER takes pictures, PROOF="-k keyboard" proves a part.
 prove-pages: $(TOOLS)
 	infra/prove-pages.sh $(PROOF)
+
+# The routers of a site: nginx, Apache, Caddy, a Cloudflare Worker in its simulator, and a CloudFront
+# function in Node; REQUESTS=10000 takes so many random requests of each, PROOF="-k nginx" proves one.
+prove-hosts: $(TOOLS)
+	infra/prove-hosts.sh $(PROOF)
 
 # The tables, read by DuckDB, PyIceberg, Polars, ClickHouse and Spark, which are installed into
 # .tables; PROOF="-k spark" proves a part.
@@ -133,4 +138,4 @@ format: $(TOOLS)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .npm-miniflare .release build dist *.egg-info demo-store

@@ -2,15 +2,12 @@
 // 0.7 as well, which has neither destructuring nor spread.
 
 const LETTERS = {ListRecords: 'r', ListIdentifiers: 'i'};
-const FORM = 'application/x-www-form-urlencoded';
 const BAD_TOKEN = ['badResumptionToken',
   'This repository did not issue this resumption token for this verb.'];
 const ESCAPES = {'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&#34;', "'": '&#39;',
   '\t': '&#9;', '\n': '&#10;', '\r': '&#13;'};
 const HEAD = /<responseDate>[^<]*<\/responseDate>\s*<request[^>]*>[^<]*<\/request>/;
-const REST = /<resumptionToken[^>\/]*(?:\/>|>([^<]*)<\/resumptionToken>)\n?(?=<\/List)/;
 const TOKEN = /^([ri]),([^,]+),([0-9]{1,15})(?:,([^,]*)(?:,([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z))?)?$/;
-const FORMAT = /<metadataFormat>\s*<metadataPrefix>([^<]*)<[\s\S]*?<\/metadataFormat>\n?/g;
 
 function escapeXml(text) {
   return text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f]/g, '').replace(/[\ufffe\uffff]/g, '\ufffd')
@@ -32,23 +29,6 @@ function decode(text) {
   } catch (e) {
     return '\ufffd'; // no argument has it
   }
-}
-
-// Returns the pairs of a query and of the body of a POST (null without one), or a text of what is
-// wrong with them.
-function readForm(query, type, body) {
-  if (body && (type || '').split(';')[0].trim().toLowerCase() !== FORM) {
-    return 'The body of a POST must be ' + FORM + '.';
-  }
-  if (query.length + (body || '').length > 65536) {
-    return 'The request is longer than 65536 characters.';
-  }
-  return (query + '&' + (body || '')).split('&').filter(function (part) {
-    return part;
-  }).map(function (part) {
-    const at = (part + '=').indexOf('=');
-    return [decode(part.slice(0, at)), decode(part.slice(at + 1))];
-  });
 }
 
 // Returns the request of a form: its verb, values and pairs, and its faults.

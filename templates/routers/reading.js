@@ -1,4 +1,25 @@
 
+const FORM = 'application/x-www-form-urlencoded';
+const REST = /<resumptionToken[^>\/]*(?:\/>|>([^<]*)<\/resumptionToken>)\n?(?=<\/List)/;
+const FORMAT = /<metadataFormat>\s*<metadataPrefix>([^<]*)<[\s\S]*?<\/metadataFormat>\n?/g;
+
+// Returns the pairs of a query and of the body of a POST (null without one), or a text of what is
+// wrong with them.
+function readForm(query, type, body) {
+  if (body && (type || '').split(';')[0].trim().toLowerCase() !== FORM) {
+    return 'The body of a POST must be ' + FORM + '.';
+  }
+  if (query.length + (body || '').length > 65536) {
+    return 'The request is longer than 65536 characters.';
+  }
+  return (query + '&' + (body || '')).split('&').filter(function (part) {
+    return part;
+  }).map(function (part) {
+    const at = (part + '=').indexOf('=');
+    return [decode(part.slice(0, at)), decode(part.slice(at + 1))];
+  });
+}
+
 // Returns the answer to a form: {file} is a file as it is, {body} a document. `site` is what a host
 // has: read(path), a promise of a text or null; sha1(text), one of hexadecimal digits; its base URL.
 async function answer(pairs, site) {

@@ -56,7 +56,9 @@ export default {
     }
     if (isOai) return respondOai(request, url.search.slice(1), env);
     const path = 'www' + decode(url.pathname.replace(/\+/g, '%2B'));
-    for (const name of [path, path + '.html', path.replace(/\/?$/, '/index.html')]) {
+    const names = [path, path + '.html', path.replace(/\/?$/, '/index.html')];
+    // An escaped slash must not lead out of www/.
+    for (const name of path.split('/').includes('..') ? [] : names) {
       const response = await open(env, name, request.headers);
       if (response) return response;
     }

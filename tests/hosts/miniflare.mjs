@@ -9,7 +9,9 @@ const {Miniflare, Response} = createRequire(join(process.cwd(), 'x.js'))('minifl
 const assets = async request => {
   const path = join(site, decodeURIComponent(new URL(request.url).pathname));
   if (!existsSync(path) || !statSync(path).isFile()) return new Response(null, {status: 404});
-  return new Response(readFileSync(path), {headers: {ETag: `"${statSync(path).size}"`}});
+  const tag = `"${statSync(path).size}"`, headers = {ETag: tag};
+  if (request.headers.get('If-None-Match') === tag) return new Response(null, {status: 304, headers});
+  return new Response(readFileSync(path), {headers});
 };
 const simulator = new Miniflare({
   modules: true,

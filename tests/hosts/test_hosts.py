@@ -1,0 +1,165 @@
+"""Each host of a site answers as `sheaf serve` does over the same store."""
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.builder.conftest import World
+from tests.builder.serve.site_requests import (
+    BAD_TOKENS,
+    Ask,
+    application_of,
+    ask_server,
+    differences,
+    make_requests,
+    see,
+)
+from tests.builder.serve.site_world import make_site_world
+from tests.builder.serve.test_site_folder import SECRETS
+from tests.hosts import hosts
+from tests.hosts.hosts import HOSTS, REQUESTS
+
+LIST = "verb=ListRecords&metadataPrefix=oai_dc"
+
+
+@dataclass
+class Host:
+    """A host that runs: its name, address, and how to ask it."""
+
+    name: str
+    url: str
+    ask: Ask
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("world")
+    for parent in (folder, *folder.parents[:3]):
+        parent.chmod(parent.stat().st_mode | 0o055)  # servers read as another user
+    world = make_site_world(folder)
+    pages = world.root / "site/www"
+    pages.mkdir(exist_ok=True)
+    (pages / "index.html").write_text("<p>front</p>")
+    (pages / "sets.html").write_text("<p>sets</p>")
+    yield world
+    world.close()
+
+
+@pytest.fixture(scope="module")
+def ours(world: World) -> Ask:
+    return application_of(world)
+
+
+@pytest.fixture(scope="module", params=HOSTS)
+def host(
+    request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Host]:
+    start: Any = HOSTS[request.param]
+    folder = tmp_path_factory.mktemp(request.param)
+    folder.chmod(0o755)
+    with start(world.root / "site", folder) as url:
+        yield Host(request.param, url, ask_server(url))
+
+
+def test_random_requests_give_what_the_server_gives(world: World, ours: Ask, host: Host) -> None:
+    maker = make_requests(world, 46)
+    found = differences(ours, host.ask, maker, REQUESTS)
+    assert not found, f"{len(found)}: " + "\n".join(found[:5])
+
+
+@pytest.mark.parametrize("token", BAD_TOKENS)
+def test_a_crafted_token_is_refused(ours: Ask, host: Host, token: str) -> None:
+    for verb in ("ListRecords", "ListIdentifiers", "ListSets"):
+        request = ("GET", f"verb={verb}&resumptionToken={quote(token, safe='')}", {}, b"")
+        assert set(see(host.ask, *request).codes) <= {"badResumptionToken", "badArgument"}
+
+
+@pytest.mark.parametrize("query", [LIST, "verb=Identify", "verb=x", "resumptionToken"])
+def test_headers_are_those_of_the_server(ours: Ask, host: Host, query: str, world: World) -> None:
+    if query == "resumptionToken":
+        query = "verb=ListRecords&resumptionToken=r,oai_dc,5"
+    expected = ours("GET", LIST, {"accept-encoding": "gzip"}, b"").headers
+    whole = host.ask("GET", query, {"accept-encoding": "gzip"}, b"")
+    for name in ("content-type", "access-control-allow-origin", "access-control-expose-headers"):
+        assert whole.headers[name] == expected[name], name
+    assert "no-cache" in whole.headers["cache-control"]
+    head = host.ask("HEAD", query, {}, b"")
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+
+
+def test_a_page_that_is_held_is_not_sent_again(host: Host) -> None:
+    for query in (LIST, "verb=ListRecords&resumptionToken=r,oai_dc,5"):
+        tag = host.ask("GET", query, {}, b"").headers.get("etag")
+        if host.name == "caddy" and query == LIST:
+            continue  # what a template makes has none
+        assert tag is not None
+        held = host.ask("GET", query, {"if-none-match": tag}, b"")
+        assert (held.status, held.body) == (304, b"")
+
+
+def test_other_methods_are_refused(host: Host) -> None:
+    for method in ("PUT", "DELETE"):
+        answer = host.ask(method, "verb=Identify", {}, b"")
+        assert answer.status == 405
+        assert answer.headers["allow"] == "GET, HEAD, POST"
+
+
+@pytest.mark.parametrize("path", [path for path in SECRETS if "%00" not in path])
+def test_nothing_is_given_away_but_answers_and_pages(host: Host, path: str, world: World) -> None:
+    answer = ask_server(host.url, path)("GET", "", {}, b"")
+    assert answer.status in (400, 403, 404)
+
+
+def test_pages_for_people_are_served_beside(host: Host) -> None:
+    for path, text in (("/", b"front"), ("/sets", b"sets")):
+        answer = ask_server(host.url, path)("GET", "", {}, b"")
+        assert answer.status == 200
+        assert text in answer.body
+        assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_pages_of_tokens_are_files_as_they_are(host: Host, world: World) -> None:
+    page = world.root / "site/oai/oai_dc/r/all/5.xml"
+    for comma in (",", "%2C"):
+        query = f"verb=ListRecords&resumptionToken=r{comma}oai_dc{comma}5"
+        assert host.ask("GET", query, {}, b"").body == page.read_bytes()
+        assert host.ask("GET", query, {"accept-encoding": "gzip"}, b"").body == gzip.decompress(
+            page.with_name("5.xml.gz").read_bytes()
+        )
+
+
+def test_a_cloudfront_function_answers_what_files_can(
+    world: World, ours: Ask, tmp_path: Path
+) -> None:
+    maker = make_requests(world, 46, posts=False)
+    maker.sets[:] = [""]
+    newest = [date for date in maker.dates if date >= "2026-01-02T01:01:08Z"]
+    with hosts.cloudfront(world.root / "site", tmp_path) as url:
+        ask = ask_server(url)
+        assert ask("POST", "verb=Identify", {}, b"").status == 405
+        checked = 0
+        for _ in range(REQUESTS):
+            pairs = maker.pairs()
+            values = dict(pairs)
+            if values.keys() & {"identifier", "set", "resumptionToken"}:
+                continue
+            if values.get("until", newest[0]) not in newest:
+                continue
+            method, query, headers, body = maker.write(pairs)
+            expected, seen = (
+                see(ours, method, query, headers, body),
+                see(ask, method, query, headers, body),
+            )
+            assert (seen.codes, seen.items, seen.status) == (
+                expected.codes,
+                expected.items,
+                expected.status,
+            ), query
+            checked += 1
+        assert checked > REQUESTS / 10
