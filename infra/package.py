@@ -64,11 +64,13 @@ FUNCTIONS = {
         ("apig-wsgi", "duckdb", "jinja2", "markupsafe", "msgspec", "obstore", "zstandard"),
         ("functions", "templates"),
         (
-            *(*_NEVER, *_DUCKDB, "functions/archive", "zstandard/*cffi*"),
-            # Of the content's room, the pages have the search for captures alone.
+            *(*_NEVER, *_DUCKDB, "zstandard/*cffi*"),
+            # Of the content's room, the pages have the search for captures alone, and addresses.
+            *(f"functions/archive/{name}*" for name in ("[cgiz]", "record_reader", "redif")),
+            *(f"functions/content/{name}*" for name in ("[amoq]", "cdx", "cont", "fun", "ha")),
             *(
                 f"functions/content/{name}*"
-                for name in ("[adfhlmnqr]", "cdx", "contents", "stored")
+                for name in ("nei", "sto", "replay/[bps]", "replay/rep")
             ),
         ),
     ),
@@ -84,8 +86,9 @@ FUNCTIONS = {
     # What writes to the bucket uses the boto3 of Lambda's runtime.
     "PublishFunction": Contents(
         (
-            *("cffi", "cryptography", "duckdb", "fastavro", "jinja2", "markupsafe", "msgspec"),
-            *("publicsuffixlist", "pyarrow", "pycparser", "tqdm", "zstandard"),
+            *("cffi", "chardetng-py", "cryptography", "duckdb", "fastavro", "jinja2"),
+            *("markupsafe", "msgspec", "publicsuffixlist", "pyarrow", "pycparser", "tqdm"),
+            *("webencodings", "zstandard"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands"),
@@ -102,7 +105,8 @@ FUNCTIONS = {
     ),
     "FilesetFunction": Contents(
         (
-            *("ada-url", "cffi", "msgspec", "protego", "publicsuffixlist", "pycparser", "tqdm"),
+            *("ada-url", "cffi", "chardetng-py", "msgspec", "protego", "publicsuffixlist"),
+            *("pycparser", "tqdm", "webencodings"),
             "urllib3",  # Lambda's runtime may have an older one
         ),
         ("functions", "templates", "builder"),
@@ -117,7 +121,7 @@ JOB = (
     *FUNCTIONS["PublishFunction"].packages,
     *("boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"),
     # A publish makes own records anew whose formats have changed.
-    *("chardetng-py", "lxml", "pymarc", "webencodings", "xxhash"),
+    *("lxml", "pymarc", "xxhash"),
 )
 """Names in requirements.lock, all that `sheaf publish` needs in the container of a job."""
 

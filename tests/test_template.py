@@ -5,6 +5,7 @@ import json
 import re
 import sys
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 
@@ -616,9 +617,10 @@ def test_a_function_is_packed_of_what_it_imports(
     missing = needed - EXTRAS - (RUNTIME - set(contents.packages)) | brought
     locked = {package.replace("_", "-") for package in missing}
     assert set(contents.packages) == locked
-    left_out = [path.replace("/", ".") for path in contents.left_out if "*" not in path]
-    left_out += ["builder.commands"]
-    assert not [name for name in seen if name.startswith(tuple(left_out))]
+    files = {f"{name.replace('.', '/')}.py" for name in seen}
+    files |= {parent.as_posix() for file in files for parent in Path(file).parents}
+    left_out = [*contents.left_out, "builder/commands"]
+    assert not [file for file in files if any(fnmatch(file, pattern) for pattern in left_out)]
 
 
 def test_the_functions_of_the_template_are_those_that_are_packed(package: ModuleType) -> None:
