@@ -101,13 +101,15 @@ class BannerPages:
     ) -> Reply:
         """Return the page for what cannot be shown; `is_framed`: without the banner."""
         text = self._text("replay.loop" if error.code == "redirect-loop" else "replay.missing")
+        listing = addresses.listing(ReplayRequest("", "", request.url))
         values = {
             "title": text,
             "url": request.url,
-            "listing": addresses.listing(ReplayRequest("", "", request.url)),
+            "listing": listing,
+            "wider": f"{listing}&match=host" if not is_framed else "",
             "message": text,
             "is_framed": is_framed,
-            "date": _show_time(request.stamp) if is_framed else "",
+            "day": _show_time(request.stamp),
         }
         return self._write(error.status, addresses, values, {})
 
@@ -142,7 +144,17 @@ class BannerPages:
         headers: Mapping[str, str],
         loaded: str = "'none'",
     ) -> Reply:
-        absent = ("when", "date", "frame", "stored", "before", "behind", "identifier")
+        absent = (
+            "when",
+            "date",
+            "day",
+            "wider",
+            "frame",
+            "stored",
+            "before",
+            "behind",
+            "identifier",
+        )
         body = self._renderer.page(
             "replay.html",
             {

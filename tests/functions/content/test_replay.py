@@ -289,6 +289,9 @@ def test_what_stands_for_a_missing_resource_has_its_type(
 
 
 def test_a_frame_says_what_is_missing_and_of_when(ask: Ask) -> None:
+    whole = bytes(ask(f"2014/{HOST}neni").body).decode()  # type: ignore[arg-type]
+    assert f"<p>{HOST}neni<br>2014</p>" in whole
+    assert 'href="/captures?url=http%3A%2F%2Fwww.a.cz%2Fneni&amp;match=host"' in whole
     page = bytes(ask(f"20140325121833if_/{HOST}neni").body).decode()  # type: ignore[arg-type]
     assert f"<p>{HOST}neni<br>2014-03-25 12:18:33</p>" in page
     assert '<a href="/captures?url=http%3A%2F%2Fwww.a.cz%2Fneni" target="_top">' in page
