@@ -11,7 +11,6 @@ from functions.search.hits import SearchHit
 from functions.search.place import parse_place
 from functions.search.query import SearchQueryError, WordQuery, mark, parse
 from functions.search.search import NoWordsError
-from functions.site import shortcut
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.snapshot.manifest import Manifest
 
@@ -82,6 +81,8 @@ def show(request: PageRequest) -> SitePage:
     title = request.text("search.title")
     if not text:
         return SitePage("search.html", title, values)
+    from functions.site import shortcut  # a cold start to other pages has no time for its forms
+
     filters = {name: value or None for name, value in typed.items()}
     try:
         if (address := shortcut.find_page(request, text)) is not None:

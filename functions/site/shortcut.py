@@ -46,11 +46,6 @@ def _find_named(request: PageRequest, match: re.Match[str]) -> str | None:
     return None
 
 
-def _find_words(request: PageRequest, match: re.Match[str]) -> str | None:
-    """Return the page of the only item with a DOI or a handle."""
-    return _find_only(request, (match["id"],), is_capture=True)
-
-
 def _find_number(request: PageRequest, match: re.Match[str]) -> str | None:
     """Return the page of the only record with an ISBN or ISSN, with hyphens or without."""
     number = match["number"] or match[0]
@@ -59,8 +54,10 @@ def _find_number(request: PageRequest, match: re.Match[str]) -> str | None:
     return _find_only(request, forms[: 3 if len(digits) == 8 else 2], is_capture=False)
 
 
-def _find_only(request: PageRequest, texts: Iterable[str], *, is_capture: bool) -> str | None:
-    """Return the page of an item if it alone has one of these texts."""
+def _find_only(
+    request: PageRequest, texts: Iterable[str], *, is_capture: bool = True
+) -> str | None:
+    """Return the page of an item if it alone has one of these texts, as a DOI or a handle."""
     for text in dict.fromkeys(texts) if request.parts.words else ():
         # Without slashes, as in a URL digits in long words would not count.
         query = parse('"{}"'.format(text.replace("/", " ")))
@@ -119,7 +116,10 @@ _FORMS: tuple[tuple[re.Pattern[str], _Find], ...] = tuple(
             r"|(?P<name>(?!\w+://)[^\s\"]*[:,][^\s\"]*|[a-z2-7]{24})",
             _find_named,
         ),
-        (rf"(?:{_RESOLVER}|(?=10\.\d{{4,9}}/))(?P<id>[^\s\"]+/[^\s\"]+)", _find_words),
+        (
+            rf"(?:{_RESOLVER}|(?=10\.\d{{4,9}}/))(?P<id>[^\s\"]+/[^\s\"]+)",
+            lambda request, match: _find_only(request, (match["id"],)),
+        ),
         (
             r"(?:urn:)?(?:isbn(?:-1[03])?:?\s*)?(?P<number>(?:97[89][- ]?)?(?:\d[- ]?){9}[\dx])",
             _find_number,
