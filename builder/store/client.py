@@ -231,26 +231,33 @@ class S3Client(ObjectClient):
                 data += chunk
         return bytes(data)
 
-    def put_if(self, key: str, data: bytes, tag: str | None) -> str:
+    def put_if(
+        self, key: str, data: bytes, tag: str | None, headers: Mapping[str, str] | None = None
+    ) -> str:
         """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
+
+        `headers` are further arguments of boto3, such as ContentType.
 
         Ceph 16 knows a tag without its quotes only, so a server that refuses the tag that it gives
         is asked that way. Raises Conflict.
         """
         if tag is None or not self._bare:
             try:
-                return self.put_once(key, data, tag)
+                return self.put_once(key, data, tag, headers)
             except Conflict:
                 if tag is None or self._tag(key) != tag:
                     raise
-        written = self.put_once(key, data, tag.strip('"'))
+        written = self.put_once(key, data, tag.strip('"'), headers)
         self._bare = True
         return written
 
-    def put_once(self, key: str, data: bytes, tag: str | None) -> str:
+    def put_once(
+        self, key: str, data: bytes, tag: str | None, headers: Mapping[str, str] | None = None
+    ) -> str:
         """Write as `put_if` does, but only with the tag as it is given. Raises Conflict."""
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
-        what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data), **condition}
+        content = {"Body": data, "ContentMD5": md5_of(data), **(headers or {})}
+        what = {**self.names(key), **content, **condition}
         tries = 0
 
         def request() -> str:

@@ -22,7 +22,7 @@ from builder.store.web_store import WebStore, open_web_store
 from builder.threads import map_in_order
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import Conflict, StoreError
-from functions.snapshot.layout import StoreAddress, WebAddress, is_key
+from functions.snapshot.layout import SITE, StoreAddress, WebAddress, is_key
 from functions.snapshot.store import ListedObject, Sink
 from functions.store.connection import BucketConnection
 from functions.store.mirror import SMALL
@@ -34,6 +34,20 @@ _CHUNK = 1 << 20  # bytes
 _AHEAD = 64  # small objects in memory at a time
 _UPLOADS = 3  # begun for an object at most
 _EXACT = 1 << 15  # bytes: a publish reads many row groups in parallel, so bytes count
+
+_MEDIA_TYPES = {
+    "atom": "application/atom+xml",
+    "css": "text/css",
+    "html": "text/html; charset=utf-8",
+    "ico": "image/vnd.microsoft.icon",
+    "js": "text/javascript",
+    "json": "application/json",
+    "jsonld": "application/ld+json",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+    "xml": "text/xml; charset=utf-8",
+    "xsd": "application/xml",
+}
 
 PROOF = ".conditional"
 """Key of the object that tests whether the server honours conditions; never listed."""
@@ -132,7 +146,9 @@ class S3Store(BucketReader):
             pass
 
     def _put(self, named: tuple[str, bytes]) -> None:
-        if not self._try_create(named):
+        try:
+            self.replace(*named, None)
+        except Conflict:
             self.replace(*named, self.tag(named[0]))
 
     def folds_case(self) -> bool:
@@ -143,7 +159,7 @@ class S3Store(BucketReader):
         """Replace the object if its tag is still `tag`; return the new one. Raises Conflict."""
         name = self._name(key)
         self._prove()
-        return self._client.put_if(name, data, tag)
+        return self._client.put_if(name, data, tag, _describe(key))
 
     def remove(self, *keys: str) -> None:
         """Remove the objects, many with one request; a missing object is not an error."""
@@ -272,3 +288,12 @@ def open_store(
     if at is not None:
         return S3Store(at, BucketConnection.of(settings), environment)
     return FolderStore((base / uri).resolve())
+
+
+def _describe(key: str) -> Mapping[str, str]:
+    """Return how a host must send an object that answers without a server, by its name."""
+    name = key.removesuffix(".gz")
+    media_type = _MEDIA_TYPES.get(name.rpartition(".")[2])
+    if media_type is None or not key.startswith(SITE):
+        return {}
+    return {"ContentType": media_type, **({"ContentEncoding": "gzip"} if name != key else {})}

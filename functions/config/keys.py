@@ -93,6 +93,12 @@ ROBOTS = ("pages", "none")
 
 SITE_KEYS: tuple[Field, ...] = (
     row(
+        "site.pages",
+        number(1000, 0, 1_000_000, "pages"),
+        "the most pages for people that `publish.site` writes; a store with more records has "
+        "overviews only",
+    ),
+    row(
         "site.gzip",
         flag(True),
         "documents of `publish.site` have a `.gz` beside them, for hosts that send it",

@@ -109,8 +109,10 @@ def _parts(request: PageRequest) -> Iterator[tuple[str, datetime]]:
         for span in sequence.spans(kinds):
             for part in range((span.first - 1) // _PART, (span.last - 1) // _PART + 1):
                 stamps[part] = sequence.effective
+    address = request.address
     for part, stamp in sorted(stamps.items()):
-        yield f"{request.address.root}/sitemap.xml?first={part * _PART + 1}", stamp
+        path = address.page("/sitemap.xml", first=part * _PART + 1)
+        yield address.root + path.removeprefix(address.page("")), stamp
 
 
 def _urls(request: PageRequest) -> list[tuple[str, datetime]]:

@@ -42,6 +42,11 @@ class SiteAddress:
     oai: str
     language: str = ""
 
+    @property
+    def is_static(self) -> bool:
+        """Whether the pages are files, which have one language and no arguments."""
+        return False
+
     def page(self, path: str, /, **arguments: object) -> str:
         """Return a link to a page, from the host's root. Arguments that are None are left out."""
         values = {name: str(value) for name, value in arguments.items() if value is not None}

@@ -79,8 +79,11 @@ FILES: Mapping[str, Callable[[PageRequest], Reply]] = {
 class WebSite:
     """Implements functions.oai.application.PageService. Thread-safe."""
 
-    def __init__(self, parts: PageParts) -> None:
-        self._parts = parts
+    def __init__(
+        self, parts: PageParts, address: Callable[[str, str, str], SiteAddress] = SiteAddress
+    ) -> None:
+        """`address` makes the addresses of pages, of a root, base URL and language."""
+        self._parts, self._address = parts, address
         self._languages = read_languages(parts.renderer.places)
         self._fixed = machine_files.read_files(
             parts.renderer.places, parts.configuration["site.colours"]
@@ -131,7 +134,7 @@ class WebSite:
         return PageRequest(
             self._parts,
             call,
-            SiteAddress(root, base, "" if language.code == default else language.code),
+            self._address(root, base, "" if language.code == default else language.code),
             language,
             reading,
             self._parts.repository.manifest(reading.entry.snapshot),
@@ -188,6 +191,8 @@ class WebSite:
     def _list_languages(self, request: PageRequest) -> list[tuple[str, str, str]]:
         """Return code, name and link of the languages that this page can be read in."""
         address = request.address
+        if address.is_static:
+            return []
         arguments = {n: text for n, text in request.arguments.items() if n != "lang"}
         default = request.parts.configuration["site.language"]
         path = quote(unquote(request.call.path), safe=f"/{IN_PATH}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from builder.outputs.site.site_lists import SiteSnapshot
-from builder.outputs.site.site_state import VERSION
+from builder.outputs.site.site_state import VERSION, WWW
 from functions.kinds import IN_FORMATS
 from functions.oai.answer import FormatList, Resumption
 from functions.oai.format import SCHEMA_PATH
@@ -14,9 +14,7 @@ from functions.oai.render.schemas import schema_replies
 from functions.oai.request import IDENTIFY, LIST_FORMATS, LIST_SETS, OAIError, OaiRequest
 from functions.oai.request_table import request_table
 from functions.oai.set_list import SetListService
-from functions.reading.as_of import PointerReading
 from functions.snapshot import instant
-from functions.snapshot.pointer import Pointer, PointerEntry
 
 
 def list_documents(snapshot: SiteSnapshot) -> Iterator[tuple[str, bytes]]:
@@ -31,19 +29,20 @@ def list_documents(snapshot: SiteSnapshot) -> Iterator[tuple[str, bytes]]:
             yield f"formats/{kind}.xml", snapshot.write(of_formats, FormatList(formats))
     yield from _list_sets(snapshot)
     for path, reply in schema_replies(snapshot.renderer.places).items():
-        yield SCHEMA_PATH + path.rpartition("/")[2], reply.body
+        yield WWW + SCHEMA_PATH + path.rpartition("/")[2], reply.body
+    if limit := snapshot.configuration["site.pages"]:
+        from builder.outputs.site.people import PeoplePages  # loads the server's pages
+
+        yield from PeoplePages(snapshot, limit).list_pages()
 
 
 def _list_sets(snapshot: SiteSnapshot) -> Iterator[tuple[str, bytes]]:
     """Yield the pages of ListSets, none if the repository has no sets."""
-    entry = PointerEntry(snapshot.manifest.snapshot, snapshot.manifest.effective)
-    stamp = snapshot.response_date
-    reading = PointerReading(stamp, Pointer((entry,)), entry, stamp, entry.snapshot)
     service = SetListService(snapshot.repository, snapshot.configuration)
     request, number = OaiRequest(LIST_SETS, ()), 0
     while True:
         try:
-            page = service.page(request, reading, snapshot.configuration["pages.sets"])
+            page = service.page(request, snapshot.reading, snapshot.configuration["pages.sets"])
         except OAIError:
             return
         token = page.resumption.text if page.resumption else ""

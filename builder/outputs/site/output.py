@@ -6,7 +6,6 @@ from contextlib import suppress
 from builder.outputs.output import Output, OutputUpdate
 from builder.outputs.site.site_files import SiteFiles
 from builder.outputs.site.site_state import ROUTER, SiteState
-from builder.outputs.site.update import update_site
 from builder.outputs.site.verify import site_findings
 from builder.runtime import Runtime
 from builder.snapshot.audit import StoreAudit
@@ -24,9 +23,13 @@ class SiteOutput(Output):
         """Return the update that `publish.site` wants."""
         router = (SITE + ROUTER,)
         objects, ended = (router, ()) if configuration["publish.site"] else ((), router)
-        return OutputUpdate(
-            lambda store, runtime: update_site(store, configuration, runtime), objects, ended
-        )
+
+        def update(store: Writer, runtime: Runtime) -> None:
+            from builder.outputs.site.update import update_site  # loads renderer and pages
+
+            update_site(store, configuration, runtime)
+
+        return OutputUpdate(update, objects, ended)
 
     def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
         """Remove what was superseded a day ago, or with `anew` all that it does not name."""

@@ -8,7 +8,7 @@ from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 
 GZIP = ".gz"
-_PACKED = (".xml", ".xsd", ".html")
+_PACKED = (".xml", ".xsd", ".html", ".css", ".js", ".atom")
 
 
 @dataclass(slots=True)

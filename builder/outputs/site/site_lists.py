@@ -13,11 +13,13 @@ from functions.oai.render import check
 from functions.oai.render.render import Renderer, lookups
 from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
 from functions.oai.set_list import configured_sets
+from functions.reading.as_of import PointerReading
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.record_rows import DOCUMENT
 from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.oai_name import MANDATORY
+from functions.snapshot.pointer import Pointer, PointerEntry
 
 LETTERS = {LIST_RECORDS: "r", LIST_IDENTIFIERS: "i"}
 """The verbs of lists, and what their folders and tokens begin with."""
@@ -93,6 +95,13 @@ class SiteSnapshot:
     def response_date(self) -> datetime:
         """The responseDate: all until then is in the snapshot, and no later publish is earlier."""
         return self.manifest.effective + timedelta(seconds=1)
+
+    @property
+    def reading(self) -> PointerReading:
+        """The snapshot as a server reads it."""
+        stamp = self.response_date
+        entry = PointerEntry(self.manifest.snapshot, self.manifest.effective)
+        return PointerReading(stamp, Pointer((entry,)), entry, stamp, entry.snapshot)
 
     @property
     def has_sets(self) -> bool:

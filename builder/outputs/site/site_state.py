@@ -17,6 +17,8 @@ STATE = "state.json"
 PROGRESS = "progress.json"
 """How far an update came that writes whole lists."""
 LEASE = "lease"
+WWW = "www/"
+"""Below it lies what is not OAI-PMH, as a plain web server sends it."""
 VERSION = 1
 """The version of the layout, in `router.json` and `state.json`."""
 

@@ -45,7 +45,7 @@ _CHANGED = (
     f"coalesce(deleted AND reason IS NOT NULL, false) FROM {FILE} "
     "WHERE position > $last ORDER BY position"
 )
-_SETTINGS = ("repository.", "rights.", "formats.", "pages.", "content.address", "site.gzip")
+_SETTINGS = ("repository.", "rights.", "formats.", "pages.", "content.address", "site.")
 """The keys, or what keys begin with, on which every page depends."""
 _ROWS = 4096
 
@@ -243,10 +243,14 @@ class SiteUpdate:
         """
         earlier = before.documents if before else {}
         documents = dict[str, str]()
-        for name, data in list_documents(self.snapshot):
-            documents[name] = document_digest(data)
-            if earlier.get(name) != documents[name]:
-                self.files.write(name, data)
+
+        def list_changed() -> Iterator[tuple[str, bytes]]:
+            for name, data in list_documents(self.snapshot):
+                documents[name] = document_digest(data)
+                if earlier.get(name) != documents[name]:
+                    yield name, data
+
+        self.files.write_all(list_changed())
         parts = (list_parts(n, is_packed=state.is_packed) for n in earlier if n not in documents)
         gone = {**state.gone, **dict.fromkeys(joined.from_iterable(parts), now)}
         state = revise(state, documents=documents, gone=gone)
