@@ -17,7 +17,7 @@ from builder.exports.restore.names import MANIFEST
 from builder.exports.restore.plan import Plan
 from builder.exports.restore.session import RestoreJob, RestoreSession
 from builder.progress import ProgressBar
-from builder.sources.datasets.platforms.landing import handle_of
+from builder.sources.datasets.platforms.json_document import handle_of
 from builder.store.context import Context
 from builder.text import tally, visible
 from functions.snapshot.surt import METHOD

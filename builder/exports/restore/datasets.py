@@ -15,7 +15,7 @@ from builder.exports.restore.captures import MissingError, RebuildError
 from builder.exports.restore.dataset_paths import name_files
 from builder.exports.restore.folder import RestoreFolder
 from builder.snapshot import query, recovery
-from builder.sources.datasets.platforms.landing import handle_of
+from builder.sources.datasets.platforms.json_document import handle_of
 from builder.store.context import Context
 from builder.store.durable import digest_file
 from functions.content import stored

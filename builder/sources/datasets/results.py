@@ -22,7 +22,7 @@ from pathlib import Path
 from builder.intake import intake
 from builder.intake.lines import LineWriter
 from builder.sources.datasets import result
-from builder.sources.datasets.entry import FilesetEntry, entry
+from builder.sources.datasets.entry import entry
 from builder.sources.datasets.item import IngestOutcome
 from builder.store.documents import build
 from builder.store.durable import LineJournal, writing
@@ -126,11 +126,8 @@ class Results:
         self._parts = self._count = 0
         self._writer: LineWriter | None = None
 
-    def add(self, outcome: IngestOutcome) -> FilesetEntry:
-        """Add an outcome; return the entry that publishing will use.
-
-        Raises StoreError if the folder cannot be written.
-        """
+    def add(self, outcome: IngestOutcome) -> None:
+        """Add an outcome. Raises StoreError if the folder cannot be written."""
         row = entry(outcome)
         with self._lock:
             writer = self._open()
@@ -138,7 +135,6 @@ class Results:
                 names = (row.identity, row.version_identity, row.kind, row.sets)
                 writer.append((row.deed, *names, row.document, *row.result))
             self._count += 1
-        return row
 
     def commit(self) -> intake.IntakeRun | None:
         """Commit all outcomes since the last commit as one run; None if there are none.

@@ -29,6 +29,7 @@ from builder.sources.datasets.platforms.json_document import (
     doi,
     entries,
     first_at,
+    handle_of,
     host,
     inner,
     mapping,
@@ -39,7 +40,6 @@ from builder.sources.datasets.platforms.json_document import (
     texts,
     web,
 )
-from builder.sources.datasets.platforms.landing import handle_of
 from builder.sources.datasets.platforms.metadata import (
     contributor_type,
     general_type,

@@ -25,8 +25,8 @@ from builder.sources.datasets.platforms.hubs.github import GitHub
 from builder.sources.datasets.platforms.hubs.gitlab import GitLab
 from builder.sources.datasets.platforms.hubs.huggingface import HuggingFace
 from builder.sources.datasets.platforms.invenio import InvenioRDM, Zenodo
-from builder.sources.datasets.platforms.json_document import inner
-from builder.sources.datasets.platforms.landing import ENDS, DatasetName, handle_of, parse_name
+from builder.sources.datasets.platforms.json_document import handle_of, inner
+from builder.sources.datasets.platforms.landing import ENDS, DatasetName, parse_name
 from builder.sources.datasets.platforms.mendeley import Mendeley
 from builder.sources.datasets.platforms.osf import Osf
 from builder.sources.datasets.platforms.pages.head import read_biblio

@@ -12,13 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, ClassVar, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from builder.sources.datasets.item import DatasetResource, FilesetManifestFile
 from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 _DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?![\d-])")
-_DOI = re.compile(r"\s*(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:)?(10\.\d{4,9}/\S+?)\s*", re.I)
+_RESOLVED = re.compile(
+    r"(?:https?://)?(?:www\.)?(dx\.doi\.org|doi\.org|hdl\.handle\.net)/(.+)", re.I
+)
+_PREFIXED = re.compile(r"(doi|hdl|info:doi/|info:hdl/)(?::\s*|(?<=/))(.+)", re.I)
+_DOI = re.compile(r"10\.[0-9]{2,9}(?:\.[0-9]+)*/[^\s]+")
+_HANDLE = re.compile(r"[0-9]+(?:\.[0-9A-Za-z]+)*/[^\s]+")
 _HEX = re.compile(r"[0-9a-f]+")
 _DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128, "crc32": 8}
 _NO_HOST = re.compile(r"[\s%<>\"'\\^`{|}]")
@@ -169,10 +174,25 @@ def day(value: object) -> str | None:
     return match and match[0]
 
 
+def handle_of(text: str) -> str | None:
+    """Return the DOI or handle in a text, in its original case, or None.
+
+    Without a prefix only DOIs are recognised, because many texts look like handles.
+    """
+    if resolved := _RESOLVED.fullmatch(text):
+        path = unquote(re.split(r"[?#]", resolved[2], maxsplit=1)[0])
+        doi = resolved[1].lower() != "hdl.handle.net"
+        return path if (_DOI if doi else _HANDLE).fullmatch(path) else None
+    if prefixed := _PREFIXED.fullmatch(text):
+        doi = "doi" in prefixed[1].lower()
+        return prefixed[2] if (_DOI if doi else _HANDLE).fullmatch(prefixed[2]) else None
+    return text if _DOI.fullmatch(text) else None
+
+
 def doi(value: object) -> str | None:
     """Return a DOI in lower case, without a resolver's URL; None if it is not a DOI."""
-    match = _DOI.fullmatch(value) if isinstance(value, str) else None
-    return match[1].lower() if match else None
+    handle = handle_of(value.strip()) if isinstance(value, str) else None
+    return handle.lower() if handle and handle.startswith("10.") else None
 
 
 def web(value: object) -> str | None:

@@ -6,21 +6,21 @@ A name is a URL, a DOI or another handle, in any form.
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from builder.http import url as address
-from builder.sources.datasets.platforms.json_document import entries, first_at, inner, web
+from builder.sources.datasets.platforms.json_document import (
+    entries,
+    first_at,
+    handle_of,
+    inner,
+    web,
+)
 from builder.sources.datasets.protocols import Api, FilesetError
 
 DOI_RESOLVER = "https://doi.org/"
 HANDLE_RESOLVER = "https://hdl.handle.net/"
 
-_RESOLVED = re.compile(
-    r"(?:https?://)?(?:www\.)?(dx\.doi\.org|doi\.org|hdl\.handle\.net)/(.+)", re.I
-)
-_PREFIXED = re.compile(r"(doi|hdl|info:doi/|info:hdl/)(?::\s*|(?<=/))(.+)", re.I)
-_DOI = re.compile(r"10\.[0-9]{2,9}(?:\.[0-9]+)*/[^\s]+")
-_HANDLE = re.compile(r"[0-9]+(?:\.[0-9A-Za-z]+)*/[^\s]+")
 _VIEW = re.compile(r"#/?view/[!-~]+\Z")
 """A fragment that names the dataset, because the page is an application in the browser."""
 ENDS = frozenset({"cancelled", "deadline-exceeded"})
@@ -57,21 +57,6 @@ def parse_name(text: str) -> DatasetName:
             return DatasetName(normal.id + (view[0] if view else ""))
     shown = text if len(text) <= 200 else text[:200] + "..."
     raise FilesetError("bad-identifier", f"not a URL or DOI: {shown!r}")
-
-
-def handle_of(text: str) -> str | None:
-    """Return the DOI or handle in a text, in its original case, or None.
-
-    Without a prefix only DOIs are recognised, because many texts look like handles.
-    """
-    if resolved := _RESOLVED.fullmatch(text):
-        path = unquote(re.split(r"[?#]", resolved[2], maxsplit=1)[0])
-        doi = resolved[1].lower() != "hdl.handle.net"
-        return path if (_DOI if doi else _HANDLE).fullmatch(path) else None
-    if prefixed := _PREFIXED.fullmatch(text):
-        doi = "doi" in prefixed[1].lower()
-        return prefixed[2] if (_DOI if doi else _HANDLE).fullmatch(prefixed[2]) else None
-    return text if _DOI.fullmatch(text) else None
 
 
 def find_target(handle: str, api: Api) -> str:

@@ -20,6 +20,7 @@ from builder.sources.datasets.platforms.json_document import (
     texts,
     values_at,
 )
+from builder.sources.datasets.platforms.metadata import texts_at
 from builder.sources.datasets.platforms.pages.links import (
     WebLink,
     is_same,
@@ -215,7 +216,7 @@ def _decode(head: bytes, kind: str, site: str) -> str:
 
 def _collect(metas: Mapping[str, list[str]], datasets: list[dict[str, Any]]) -> dict[str, Any]:
     # Several datasets are a catalogue, unless they have the same DOI.
-    dois = {_doi_of(dataset) for dataset in datasets}
+    dois = {doi_of(dataset) for dataset in datasets}
     alone = len(datasets) == 1 or (len(dois) == 1 and None not in dois)
     first: Mapping[str, Any] = datasets[0] if alone else {}
     biblio: dict[str, Any] = {
@@ -228,16 +229,23 @@ def _collect(metas: Mapping[str, list[str]], datasets: list[dict[str, Any]]) -> 
     if biblio["title"] is None and isinstance(first.get("name"), str):
         biblio["title"] = first["name"]
     named = [text for name in _DOIS for text in metas.get(name, ())]
-    biblio["doi"] = next(filter(None, map(doi, named)), None) or _doi_of(first)
+    biblio["doi"] = next(filter(None, map(doi, named)), None) or doi_of(first)
     people = next((metas[name] for name in _PEOPLE if name in metas), [])
     names = values_at(first, "creator.name" if first.get("creator") else "author.name")
     biblio["contrib_names"] = people or [name for name in names if isinstance(name, str)]
     return biblio
 
 
-def _doi_of(dataset: Mapping[str, Any]) -> str | None:
-    named = [text for key in ("@id", "identifier") for text in texts(dataset.get(key))]
-    return next(filter(None, map(doi, named)), None)
+def names_of(node: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the identifiers and URLs by which a dataset or a person names itself."""
+    return texts_at(
+        node, "@id url url.@id identifier identifier.value identifier.url identifier.@id"
+    )
+
+
+def doi_of(dataset: Mapping[str, Any]) -> str | None:
+    """Return the dataset's DOI, or None."""
+    return next(filter(None, map(doi, names_of(dataset))), None)
 
 
 def _links(links: list[WebLink]) -> dict[str, Any]:

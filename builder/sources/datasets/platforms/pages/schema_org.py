@@ -14,7 +14,6 @@ from builder.sources.datasets.item import (
 )
 from builder.sources.datasets.platforms import json_document
 from builder.sources.datasets.platforms.json_document import (
-    entries,
     first_at,
     join_url,
     text,
@@ -30,7 +29,7 @@ from builder.sources.datasets.platforms.metadata import (
     relate_all,
     texts_at,
 )
-from builder.sources.datasets.platforms.pages.head import is_of
+from builder.sources.datasets.platforms.pages.head import doi_of, is_of, names_of
 from builder.sources.datasets.platforms.pages.links import is_same, media_type
 
 RELATIONS = {
@@ -130,23 +129,6 @@ def describe(dataset: Mapping[str, Any], page: str) -> Description:
     )
 
 
-def names_of(dataset: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the identifiers and URLs by which a dataset names itself."""
-    values = (dataset.get("@id"), dataset.get("url"), dataset.get("identifier"))
-    return tuple(name for value in values for name in _identifiers(value))
-
-
-def doi_of(dataset: Mapping[str, Any]) -> str | None:
-    """Return the dataset's DOI, or None."""
-    return next((doi for name in names_of(dataset) if (doi := json_document.doi(name))), None)
-
-
-def _identifiers(value: Any) -> Iterator[str]:
-    yield from texts(value)
-    for node in entries(value):
-        yield from texts_at(node, "value url @id")
-
-
 def creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
     """Yield the creators, or else the authors, of a dataset."""
     for creator in values_at(dataset, "creator" if dataset.get("creator") else "author"):
@@ -159,8 +141,7 @@ def creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
 
 
 def _person(node: Mapping[str, Any]) -> Person | None:
-    own = (*_identifiers(node.get("@id")), *_identifiers(node.get("identifier")))
-    iri = next(filter(None, map(orcid, (*own, *texts(node.get("sameAs"))))), None)
+    iri = next(filter(None, map(orcid, (*names_of(node), *texts(node.get("sameAs"))))), None)
     places = values_at(node, "affiliation")
     bodies = tuple(dict.fromkeys(name for place in places if (name := _name(place))))
     person = person_from_parts(

@@ -20,7 +20,6 @@ from builder.sources.datasets.item import (
 )
 from builder.sources.datasets.platforms import json_document
 from builder.sources.datasets.platforms.json_document import wrap_part_errors
-from builder.sources.datasets.platforms.landing import handle_of
 from builder.sources.datasets.platforms.metadata import (
     licences,
     orcid,
@@ -28,6 +27,7 @@ from builder.sources.datasets.platforms.metadata import (
     relate_all,
 )
 from builder.sources.datasets.platforms.pages import schema_org
+from builder.sources.datasets.platforms.pages.head import doi_of, names_of
 from builder.sources.datasets.platforms.pages.links import (
     JSON_LINKSET,
     TEXT_LINKSET,
@@ -196,12 +196,12 @@ def _choose(resource: DatasetResource, posts: _Signposts) -> Mapping[str, Any]:
     if len(datasets) <= 1:
         return datasets[0] if datasets else {}
     own = (resource.url, *resource.hops, *posts.targets("canonical"), *posts.targets("cite-as"))
-    dois = {resource.doi, *map(_doi, own)} - {None}
+    dois = {resource.doi, *map(json_document.doi, own)} - {None}
     named = [
         dataset
         for dataset in datasets
-        if schema_org.doi_of(dataset) in dois
-        or any(is_same(name, url) for name in schema_org.names_of(dataset) for url in own)
+        if doi_of(dataset) in dois
+        or any(is_same(name, url) for name in names_of(dataset) for url in own)
     ]
     if named:
         return max(named, key=lambda node: len(schema_org.list_files(node, resource.url)))
@@ -210,18 +210,13 @@ def _choose(resource: DatasetResource, posts: _Signposts) -> Mapping[str, Any]:
     raise ScopeError(f"the page describes {len(datasets)} datasets", "collection")
 
 
-def _doi(url: str) -> str | None:
-    handle = handle_of(url)
-    return handle.lower() if handle and handle.startswith("10.") else None
-
-
 def _describe(
     resource: DatasetResource, posts: _Signposts, dataset: Mapping[str, Any]
 ) -> Description:
     """Return the description by JSON-LD, completed by links and by the page's other metadata."""
     own, biblio = schema_org.describe(dataset, resource.url), resource.html_biblio
     metadata = relate_all((url, "HasMetadata") for url in posts.targets("describedby"))
-    cited = next((doi for url in posts.targets("cite-as") if (doi := _doi(url))), None)
+    cited = next(filter(None, map(json_document.doi, posts.targets("cite-as"))), None)
     people = people_from_texts(biblio.get("contrib_names", ()))
     licensed = tuple(lc for url in posts.targets("license") for lc in licences(url=url))
     names = (url.rpartition("/")[2].lower() for url in posts.targets("type"))
