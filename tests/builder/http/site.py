@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from tests.listening import QuietHandler, listening
 
-Answer = Callable[[BaseHTTPRequestHandler], None]
+Answer = Callable[[Any], None]
+"""What is done with the handler of a request."""
 
 
 @dataclass

@@ -257,21 +257,6 @@ def test_the_newest_version_needs_no_second_question(asked_for: str) -> None:
     assert api.asked == [API]
 
 
-@pytest.mark.parametrize(
-    ("asked_for", "answer", "code"),
-    [
-        ("1.0", 404, "wrong-version"),
-        ("1.0", {"status": "OK", "data": version(number=(1, 1))}, "wrong-version"),
-        ("first", None, "wrong-version"),
-        ("DRAFT", None, "draft"),
-        (":draft", None, "draft"),
-    ],
-)
-def test_another_version_is_no_answer(asked_for: str, answer: Any, code: str) -> None:
-    refusal = SITE.refused(of(TABLE) | {OLD: answer}, f"{URL}&version={asked_for}")
-    assert refusal == ("platform-scope", code)
-
-
 @pytest.mark.parametrize("newest", [None, version(TABLE, versionState="DEACCESSIONED")])
 @pytest.mark.parametrize("asked_for", ["", "&version=1.0"])
 def test_a_deaccessioned_dataset_is_gone(newest: dict[str, Any] | None, asked_for: str) -> None:
@@ -292,12 +277,7 @@ def test_a_file_is_refused_and_its_dataset_named(page: str) -> None:
         SITE.item(documents, url)
 
 
-def test_a_file_without_a_persistent_id_is_refused_by_its_number() -> None:
-    documents = {f"{BASE}/api/files/7/?returnDatasetVersion=true": {"data": {"label": "a"}}}
-    for url in (f"{BASE}/file.xhtml?fileId=7&version=1.0", f"{BASE}/api/access/datafile/7"):
-        assert SITE.refused(documents, url) == ("platform-scope", "file-level")
-
-
+SEVENTH = {f"{BASE}/api/files/7/?returnDatasetVersion=true": {"data": {"label": "a"}}}
 REFUSED = cases(
     "url documents status",
     [
@@ -319,6 +299,19 @@ REFUSED += cases(
     [
         (URL, of(TABLE, versionState="DRAFT"), "draft"),
         ("https://dataverse.harvard.edu/dataverse/bees", {}, "collection"),
+        # Another version is no answer.
+        (f"{URL}&version=1.0", of(TABLE) | {OLD: 404}, "wrong-version"),
+        (
+            f"{URL}&version=1.0",
+            of(TABLE) | {OLD: {"data": version(number=(1, 1))}},
+            "wrong-version",
+        ),
+        (f"{URL}&version=first", of(TABLE), "wrong-version"),
+        (f"{URL}&version=DRAFT", of(TABLE), "draft"),
+        (f"{URL}&version=:draft", of(TABLE), "draft"),
+        # A file without a persistent id is named by its number.
+        (f"{BASE}/file.xhtml?fileId=7&version=1.0", SEVENTH, "file-level"),
+        (f"{BASE}/api/access/datafile/7", SEVENTH, "file-level"),
     ],
     status="platform-scope",
 )

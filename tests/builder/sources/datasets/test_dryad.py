@@ -71,11 +71,6 @@ def test_files_in_pages_are_gathered_and_a_short_list_is_refused() -> None:
     )
 
 
-def test_a_page_that_leads_to_another_host_is_not_followed() -> None:
-    away = dryad_page([dryad_file(1)], 2, "https://example.org/api/v2/versions/231/files?page=2")
-    assert refused({DRYAD: dryad(), DRYAD_FILES: away})[0] == "platform-bad-response"
-
-
 def test_files_may_be_deleted_or_withheld_or_have_no_digest() -> None:
     files = [
         dryad_file(1, status="deleted"),
@@ -184,9 +179,12 @@ REFUSED = cases(
 )
 
 
+# It is not followed to another host.
+AWAY = dryad_page([dryad_file(1)], 2, "https://example.org/api/v2/versions/231/files?page=2")
 REFUSED += cases(
     "documents status",
     [
+        ({DRYAD: dryad(), DRYAD_FILES: AWAY}, "platform-bad-response"),
         ({DRYAD: dryad(identifier="doi:10.5061/dryad.other")}, "platform-error"),
         ({DRYAD: dryad(_links={})}, "platform-bad-response"),
         ({DRYAD: dryad(), DRYAD_FILES: {"total": 1}}, "platform-bad-response"),

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from builder.sources.datasets.item import Person, Related
 from builder.sources.datasets.platforms.mendeley import Mendeley
 from tests.builder.sources.datasets.pages import Pages, Site, cases, real
 from tests.builder.sources.datasets.samples import MENDELEY, SHA256, mendeley, mendeley_file
 
 PAGE = "https://data.mendeley.com/datasets/h0n3ybees1"
+FOLDERS = f"{MENDELEY}/folders/2"
 
 
 def listed(folder: str) -> str:
@@ -21,7 +20,7 @@ def dataset(**more: Any) -> dict[str, Any]:
     return {
         MENDELEY: mendeley(),
         f"{MENDELEY}/snapshot/2": mendeley(),
-        f"{MENDELEY}/folders/2": [
+        FOLDERS: [
             {"id": "d-1", "name": "Brno"},
             {"id": "d-2", "name": "2021", "parent_id": "d-1"},
         ],
@@ -83,25 +82,6 @@ def test_a_dataset_is_described() -> None:
     )
 
 
-def test_files_that_are_in_no_folder_are_missed() -> None:
-    assert refused(dataset(**{listed("d-2"): []}))[0] == "incomplete-manifest"
-
-
-@pytest.mark.parametrize("gone", [f"{MENDELEY}/folders/2", listed("root"), listed("d-2")])
-def test_a_part_that_is_not_there_does_not_mean_that_the_dataset_is_gone(gone: str) -> None:
-    assert refused(dataset(**{gone: 404}))[0] == "incomplete-manifest"
-
-
-def test_folders_that_lie_in_each_other_are_refused() -> None:
-    folders = [
-        {"id": "d-1", "name": "a", "parent_id": "d-2"},
-        {"id": "d-2", "name": "b", "parent_id": "d-1"},
-    ]
-    assert refused(dataset(**{f"{MENDELEY}/folders/2": folders}))[0] == "platform-error"
-    many = [{"id": str(number), "name": str(number)} for number in range(1_001)]
-    assert refused(dataset(**{f"{MENDELEY}/folders/2": many}))[0] == "platform-error"
-
-
 def test_a_file_without_a_link_is_withheld_and_a_dataset_may_be_closed() -> None:
     bare = mendeley_file("f-1", "a.csv") | {"content_details": {"size": 12}}
     found = item(dataset(**{listed("root"): [bare]}))
@@ -110,12 +90,24 @@ def test_a_file_without_a_link_is_withheld_and_a_dataset_may_be_closed() -> None
     assert (closed.platform_status, closed.manifest) == ("platform-restricted", None)
 
 
+IN_EACH_OTHER = [
+    {"id": "d-1", "name": "a", "parent_id": "d-2"},
+    {"id": "d-2", "name": "b", "parent_id": "d-1"},
+]
+VERY_MANY = [{"id": str(number), "name": str(number)} for number in range(1_001)]
 REFUSED = cases(
     "documents status",
     [
+        # A part that is not there does not mean that the dataset is gone.
+        (dataset(**{FOLDERS: 404}), "incomplete-manifest"),
+        (dataset(**{listed("root"): 404}), "incomplete-manifest"),
+        (dataset(**{listed("d-2"): 404}), "incomplete-manifest"),
+        (dataset(**{listed("d-2"): []}), "incomplete-manifest"),
+        (dataset(**{FOLDERS: IN_EACH_OTHER}), "platform-error"),
+        (dataset(**{FOLDERS: VERY_MANY}), "platform-error"),
         ({MENDELEY: mendeley(id="other")}, "platform-error"),
         ({MENDELEY: mendeley(version=None)}, "platform-bad-response"),
-        ({MENDELEY: mendeley(), f"{MENDELEY}/folders/2": {}}, "platform-bad-response"),
+        ({MENDELEY: mendeley(), FOLDERS: {}}, "platform-bad-response"),
         ({MENDELEY: []}, "platform-bad-response"),
         ({}, "platform-404"),
     ],

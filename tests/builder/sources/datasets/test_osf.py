@@ -142,16 +142,6 @@ def test_folders_in_pages_are_gathered_and_a_short_one_is_refused() -> None:
     assert refused({**whole, f"{ROOT}{SIZED}": away})[0] == "platform-bad-response"
 
 
-@pytest.mark.parametrize(
-    "related",
-    [{}, {"files": {"links": {"related": {"href": f"{OSF}files/osfstorage/"}}}}],
-    ids=["nowhere", "back"],
-)
-def test_a_folder_that_leads_nowhere_or_back_is_refused(related: dict[str, Any]) -> None:
-    folder = osf_entry("dir1", "/dir1/") | {"relationships": related}
-    assert refused(project(**{f"{ROOT}{SIZED}": osf_page([folder], 1)}))[0] == "platform-error"
-
-
 CLOSED = cases(
     "given status until",
     [
@@ -196,15 +186,6 @@ REFUSED += cases(
 )
 
 
-@pytest.mark.parametrize("gone", [NODE, PROVIDERS, f"{ROOT}dir1/{SIZED}"])
-@pytest.mark.parametrize("code", [404, 410])
-def test_a_part_that_is_not_there_does_not_mean_that_the_project_is_gone(
-    gone: str, code: int
-) -> None:
-    assert refused(project(**{gone: code}))[0] == "incomplete-manifest"
-    assert refused({GUID: code})[0] == ("platform-404" if code == 404 else "platform-gone")
-
-
 REFUSED += cases(
     "url documents status code",
     [
@@ -215,6 +196,29 @@ REFUSED += cases(
             "platform-error",
             "",
         ),
+    ],
+)
+
+
+def leading(related: dict[str, Any]) -> dict[str, Any]:
+    """Return a project with a folder whose content is said to be there."""
+    folder = osf_entry("dir1", "/dir1/") | {"relationships": related}
+    return project(**{f"{ROOT}{SIZED}": osf_page([folder], 1)})
+
+
+# A part that is not there does not mean that the project is gone.
+REFUSED += cases(
+    "documents status",
+    [
+        *(
+            (project(**{part: code}), "incomplete-manifest")
+            for part in (NODE, PROVIDERS, f"{ROOT}dir1/{SIZED}")
+            for code in (404, 410)
+        ),
+        ({GUID: 404}, "platform-404"),
+        ({GUID: 410}, "platform-gone"),
+        (leading({}), "platform-error"),
+        (leading({"files": {"links": {"related": {"href": ROOT}}}}), "platform-error"),
     ],
 )
 
