@@ -7,6 +7,9 @@
     if (url && parent === top) parent.postMessage({wb_type: "load", ts, url}, "*");
     return;
   }
+  // No policy keeps this from asking other hosts.
+  delete self.RTCPeerConnection;
+  delete self.webkitRTCPeerConnection;
   // It holds back what a script writes until an inline script ends. One that is inserted later than
   // it should be then writes into a page that is whole, so that the page is lost. Here a script's
   // text is written when the script ends, as browsers do.

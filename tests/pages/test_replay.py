@@ -107,6 +107,7 @@ def own() -> Iterator[Capture]:
     yield Capture(f"{HOST}dlouha", DATE, b"<div style='height:5000px'></div><p id=cil>goal")
     yield Capture(f"{HOST}main.html", DATE, b"<p>main")
     yield Capture(f"{HOST}dva.html", DATE, b"<title>dva</title><p>two<a id=on href=/cela>on</a>")
+    yield Capture(f"{HOST}pryc", DATE, f"<meta http-equiv=refresh content='0;url={TRAP}'>".encode())
     yield Capture(f"{HOST}uvod", DATE, b"<meta http-equiv=refresh content='0;url=/dva.html'>")
 
 
@@ -228,6 +229,8 @@ def test_frames_links_and_refreshes_stay_in_the_archive(visits: Visits) -> None:
     with visits.open(f"20090501000000/{HOST}dlouha#cil") as page:
         page.wait_for_timeout(2_000)
         assert page.frame_locator("main iframe").locator("#cil").evaluate("p => scrollY") > 0
+    with visits.open(f"20090501000000/{HOST}pryc") as page:
+        assert page.url.endswith(f"{HOST}pryc")
     with visits.open(f"{HOST}uvod") as page:
         assert page.frame_locator("main iframe").locator("p").inner_text().startswith("two")
 

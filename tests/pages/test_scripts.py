@@ -254,6 +254,7 @@ def test_what_a_page_writes_late_does_not_replace_it(site: ScriptSite, page: Any
 def test_a_hostile_script_reaches_nothing(site: ScriptSite, page: Any) -> None:
     page.goto(f"{site.main}/replay/{STAMP}/{HOST}hostile")
     page.frame_locator("main iframe").get_by_text("done").wait_for(state="attached")
+    assert page.frames[1].evaluate("typeof RTCPeerConnection") == "undefined"
     assert page.url == f"{site.main}/replay/{STAMP}/{HOST}hostile"
     assert page.title() == "Hostile · 2009-05-01"
     assert len(site.context.pages) == 1
