@@ -19,6 +19,7 @@ FILES = {
     "worker.js": "a Cloudflare Worker over an R2 bucket, or over the assets of Pages",
     "wrangler.toml": "its configuration",
     "cloudfront.js": "a CloudFront function before a bucket of S3, of a site on this machine",
+    "missing.xml": "its answer in place of a file that is missing",
 }
 """The files that routers consist of, and what each is."""
 _FOLDER = TEMPLATES / "routers"

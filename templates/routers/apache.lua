@@ -145,7 +145,7 @@ local function parse(r, router, text)
     end
   end
   local from, til = values.from or '', values['until'] or ''
-  if wrong == 0 and from ~= '' and til ~= '' then
+  if wrong == 0 and fits(r, router, 'from', from) and fits(r, router, 'until', til) then
     if #from ~= #til then bad('badArgument', 'from and until have different granularities.')
     elseif from > til then bad('badArgument', 'from is later than until.')
     end

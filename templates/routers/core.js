@@ -76,17 +76,17 @@ function parse(pairs, router) {
     bad('badArgument', verb.exclusive + ' cannot be combined with other arguments.');
   }
   faults.splice(8);
+  function fits(key) {
+    const match = new RegExp('^(?:' + router.forms[key][0] + ')$').exec(values[key] || '');
+    return match && match[0] === values[key];
+  }
   let wrong = 0;
   allowed.slice().sort().forEach(function (key) {
-    const form = router.forms[key];
-    if (!values[key] || !form) return;
-    const match = new RegExp('^(?:' + form[0] + ')$').exec(values[key]);
-    if (!match || match[0] !== values[key]) {
-      wrong += 1;
-      bad('badArgument', key + ' is ' + show(values[key]) + ', expected ' + form[1] + '.');
-    }
+    if (!values[key] || fits(key)) return;
+    wrong += 1;
+    bad('badArgument', key + ' is ' + show(values[key]) + ', expected ' + router.forms[key][1] + '.');
   });
-  if (!wrong && values.from && values.until) {
+  if (!wrong && fits('from') && fits('until')) {
     if (values.from.length !== values.until.length) {
       bad('badArgument', 'from and until have different granularities.');
     } else if (values.from > values.until) {

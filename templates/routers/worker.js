@@ -3,7 +3,8 @@
 const BASE = '@BASE@';
 const CORS = {'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'ETag, Retry-After'};
 const TYPES = {xml: 'text/xml', xsd: 'text/xml', json: 'application/json', txt: 'text/plain',
-  css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml', png: 'image/png'};
+  atom: 'application/atom+xml', ttl: 'text/turtle', jsonld: 'application/ld+json', css: 'text/css',
+  js: 'text/javascript', svg: 'image/svg+xml', png: 'image/png'};
 
 // Returns the response with a file, or null without it; 304 if the client has it already.
 async function open(env, path, headers) {

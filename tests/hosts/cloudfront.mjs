@@ -1,13 +1,11 @@
-// Runs a CloudFront function before a folder as S3 is: node cloudfront.mjs FUNCTION SITE. Prints its
-// address. A file that is missing is answered by missing.xml, as the distribution does.
+// Runs a CloudFront function before a folder as S3 is: node cloudfront.mjs FUNCTION SITE MISSING.
+// Prints its address. MISSING is what the distribution answers in place of a file that is missing.
 import {createServer} from 'node:http';
 import {existsSync, readFileSync, writeFileSync} from 'node:fs';
 
-const [code, site] = process.argv.slice(2);
+const [code, site, missing] = process.argv.slice(2);
 writeFileSync(`${code}.mjs`, `${readFileSync(code, 'utf8')}\nexport {handler};\n`);
 const {handler} = await import(`${code}.mjs`);
-const missing = `<?xml version="1.0"?><OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate/>
-<request/><error code="badResumptionToken">Missing.</error></OAI-PMH>`;
 
 const server = createServer((request, response) => {
   const [uri, query] = request.url.split('?'), querystring = {};
@@ -31,7 +29,7 @@ const server = createServer((request, response) => {
   }
   const path = `${site}${result.uri}`, allowed = /^\/(www\/|[a-z]+\.xml$|(oai|sets|get)\/)/.test(result.uri);
   response.setHeader('content-type', 'text/xml; charset=utf-8');
-  response.end(allowed && existsSync(path) ? readFileSync(path) : missing);
+  response.end(readFileSync(allowed && existsSync(path) ? path : missing));
 });
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`));
 process.stdin.on('end', () => process.exit()).resume();

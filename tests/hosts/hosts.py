@@ -22,7 +22,7 @@ GUIDE = ROOT / "docs/guide/static-hosting.md"
 SIMULATOR = ROOT / ".npm-miniflare"
 NJS = Path("/usr/lib/nginx/modules/ngx_http_js_module.so")
 APACHE = Path("/usr/lib/apache2/modules")
-MODULES = "mpm_event authz_core mime dir negotiation lua headers deflate filter"
+MODULES = "mpm_event authz_core mime dir rewrite lua headers deflate filter"
 _COMMAND = re.compile(r"^(sheaf router .*) > (\S+)$", re.MULTILINE)
 
 
@@ -135,9 +135,10 @@ def worker_assets(site: Path, folder: Path) -> Iterator[str]:
 @contextmanager
 def cloudfront(site: Path, folder: Path) -> Iterator[str]:
     _need("node")
-    script = write_files("CloudFront and S3", site, folder, 0)["cloudfront.js"]
+    files = write_files("CloudFront and S3", site, folder, 0)
+    script = files["cloudfront.js"]
     assert script.stat().st_size <= 10_241
-    with node("cloudfront.mjs", script, site) as url:
+    with node("cloudfront.mjs", script, site, files["missing.xml"]) as url:
         yield url
 
 

@@ -46,6 +46,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     pages.mkdir(exist_ok=True)
     (pages / "index.html").write_text("<p>front</p>")
     (pages / "sets.html").write_text("<p>sets</p>")
+    (pages / "sets").mkdir(exist_ok=True)
+    (pages / "sets/set=a b:c.html").write_text("<p>set</p>")
+    (pages / "feed.atom").write_text("<feed/>")
     yield world
     world.close()
 
@@ -117,11 +120,13 @@ def test_nothing_is_given_away_but_answers_and_pages(host: Host, path: str, worl
 
 
 def test_pages_for_people_are_served_beside(host: Host) -> None:
-    for path, text in (("/", b"front"), ("/sets", b"sets")):
+    for path, text in (("/", b"front"), ("/sets", b"sets"), ("/sets/set=a%20b:c", b"set<")):
         answer = ask_server(host.url, path)("GET", "", {}, b"")
-        assert answer.status == 200
+        assert answer.status == 200, path
         assert text in answer.body
         assert answer.headers["content-type"].startswith("text/html")
+    kind = ask_server(host.url, "/feed.atom")("GET", "", {}, b"").headers["content-type"]
+    assert "xml" in kind
 
 
 def test_pages_of_tokens_are_files_as_they_are(host: Host, world: World) -> None:
@@ -143,6 +148,8 @@ def test_a_cloudfront_function_answers_what_files_can(
     with hosts.cloudfront(world.root / "site", tmp_path) as url:
         ask = ask_server(url)
         assert ask("POST", "verb=Identify", {}, b"").status == 405
+        missing = ("GET", "verb=ListRecords&resumptionToken=r,oai_dc,6", {}, b"")
+        assert "badResumptionToken" in see(ask, *missing).codes
         checked = 0
         for _ in range(REQUESTS):
             pairs = maker.pairs()

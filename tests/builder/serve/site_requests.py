@@ -145,7 +145,7 @@ class RequestMaker:
         escape = pick.choice((quote_plus, quote, lambda text: quote(text, safe=":,/~'!()*")))
         text = "&".join(f"{escape(key)}={escape(value)}" for key, value in pairs)
         if pick.random() < 0.02:
-            return "GET", text.replace("=", "=%zz%", 1) + "&&x", {}, b""
+            return "GET", text.replace("=", "=%zz%x", 1) + "&&x", {}, b""
         if self.posts and pick.random() < 0.15:
             cut = pick.choice((0, text.find("&") + 1))
             return "POST", text[: max(cut - 1, 0)], {"content-type": FORM}, text[cut:].encode()
