@@ -26,6 +26,7 @@ from tests.builder.obi.kept import three_in
 from tests.builder.obi.test_ocfl import content, held, valid
 from tests.builder.sources.datasets import command as commands
 from tests.builder.sources.datasets import platform
+from tests.builder.sources.datasets.body import zipped
 from tests.builder.sources.datasets.command import Command
 from tests.builder.sources.datasets.deposits import ZENODO, deposit, page, record
 from tests.builder.sources.datasets.outcomes import item, outcome
@@ -65,11 +66,8 @@ def command(
 
 def with_bundle(server: Server, files: Mapping[str, bytes], **metadata: Any) -> str:
     """Have the server know a deposit whose files can be had as one compressed zip, too."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, data in files.items():
-            archive.writestr(path, data)
-    server.add(f"{ZENODO}/api/records/11/files-archive", served(made.getvalue(), "application/zip"))
+    archive = served(zipped(files), "application/zip")
+    server.add(f"{ZENODO}/api/records/11/files-archive", archive)
     return deposit(server, 11, files, **metadata)
 
 

@@ -241,11 +241,6 @@ def test_a_landing_page_that_is_not_had_says_so(status: int) -> None:
     assert failed(url, Pages({url: status})).status == named[status]
 
 
-def test_a_page_of_no_platform_is_no_match() -> None:
-    url = "https://example.org/x"
-    assert failed(url, Pages({url: page("<html>hello", url)})).status == "no-platform-match"
-
-
 @pytest.mark.parametrize(
     ("text", "block"),
     [

@@ -133,6 +133,9 @@ def test_digests_are_of_their_length_and_in_lower_case() -> None:
     assert json_document.digest("d41d8cd98f00b204e9800998ecf8427e", "sha1") is None
     assert json_document.digest("1adGSDHSG232776e7qedqgdaysdfts8", "md5") is None
     assert json_document.digest("", "md5") is None
+    for kind, length in (("MD5", 32), ("SHA-1", 40), ("sha256", 64), ("SHA-512", 128)):
+        name = kind.lower().replace("-", "")
+        assert json_document.digests(kind, "E" * length) == {name: "e" * length}
 
 
 def test_sizes_may_be_written_as_texts_and_are_not_negative() -> None:
