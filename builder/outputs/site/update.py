@@ -45,8 +45,12 @@ _CHANGED = (
     f"coalesce(deleted AND reason IS NOT NULL, false) FROM {FILE} "
     "WHERE position > $last ORDER BY position"
 )
-_SETTINGS = ("repository.", "rights.", "formats.", "pages.", "content.address", "site.")
-"""The keys, or what keys begin with, on which every page depends."""
+_OF_LISTS = (
+    *("repository.base_url", "repository.name", "rights.", "formats.", "pages."),
+    *("content.address", "site.gzip"),
+)
+_OF_DOCUMENTS = ("repository.", "identify.", "sets.", "site.")
+"""The keys, or what keys begin with, on which the pages of lists depend, and other documents."""
 _ROWS = 4096
 
 
@@ -117,11 +121,11 @@ class SiteUpdate:
         """Bring the site to the snapshot, and remove what was superseded. Raises StoreError."""
         state, now, settings = self._read_state(), self.runtime.clock(), self._digest_settings()
         manifest = self.snapshot.manifest
-        if state is None or state.settings != settings:
+        if state is None or state.settings.split()[0] != settings.split()[0]:
             self._write_anew(settings, state, now)
-        elif state.snapshot == manifest.snapshot:
+        elif (state.snapshot, state.settings) == (manifest.snapshot, settings):
             state.retire(self.files, now)
-        elif self._revise(state, now).items != sum(manifest.kinds().values()):
+        elif not self._revise(settings, state, now):
             self.runtime.say("the index of the site lacks items: all is written anew")
             self._write_anew(settings, state, now)
 
@@ -140,9 +144,13 @@ class SiteUpdate:
         return None
 
     def _digest_settings(self) -> str:
+        """Return a digest of the settings of lists, and one of those of the other documents."""
         values = self.snapshot.configuration.values
-        relevant = {name: values[name] for name in sorted(values) if name.startswith(_SETTINGS)}
-        return sha256(json.dumps(relevant).encode()).hexdigest()[:32]
+        parts = (
+            json.dumps([values[name] for name in sorted(values) if name.startswith(names)])
+            for names in (_OF_LISTS, _OF_DOCUMENTS)
+        )
+        return " ".join(sha256(part.encode()).hexdigest()[:32] for part in parts)
 
     def _write_anew(self, settings: str, before: SiteState | None, now: datetime) -> None:
         """Write everything, then remove what does not belong to it."""
@@ -169,8 +177,8 @@ class SiteUpdate:
         )
         self._commit(state, before, now, chains, is_apart=is_apart)
 
-    def _revise(self, state: SiteState, now: datetime) -> SiteState:
-        """Write the pages that changed since a state; return the next one."""
+    def _revise(self, settings: str, state: SiteState, now: datetime) -> bool:
+        """Write what changed since a state; return whether the index has all items then."""
         manifest, folders = self.snapshot.manifest, self.snapshot.list_folders()
         makings = {folder: self.snapshot.making(list_) for folder, list_ in folders.items()}
         anew = {f: list_ for f, list_ in folders.items() if state.lists.get(f) != makings[f]}
@@ -199,7 +207,12 @@ class SiteUpdate:
         gone = joined.from_iterable(revision.list_superseded() for revision in revisions)
         gone = joined.from_iterable(list_parts(n, is_packed=state.is_packed) for n in gone)
         kinds = tuple(dict.fromkeys((*state.kinds, *manifest.kinds())))
-        items = state.items + len(changed) - len(old)
+        items = sum(manifest.kinds().values())
+        # An interrupted update may have written some entries, of new items or of others.
+        least = state.items + len(changed) - len(old)
+        unsure = sum(position > state.position for _, position in old.values())
+        if not least <= items <= least + unsure:
+            return False
         if index.is_overfull(items):
             index = ItemIndex(self.files, count_digits(items))
             index.write(self._list_items(kinds))
@@ -209,6 +222,7 @@ class SiteUpdate:
             index.revise(entries)
         after = revise(
             state,
+            settings=settings,
             snapshot=manifest.snapshot,
             position=manifest.last_position,
             items=items,
@@ -221,11 +235,8 @@ class SiteUpdate:
         is_moved = (
             bool(anew) or state.lists.keys() != makings.keys() or index.digits != state.digits
         )
-        if items == sum(manifest.kinds().values()):
-            self._commit(
-                after, state, now, chains if is_moved or is_apart else None, is_apart=is_apart
-            )
-        return after
+        self._commit(after, state, now, chains if is_moved or is_apart else None, is_apart=is_apart)
+        return True
 
     def _commit(
         self,
@@ -331,6 +342,8 @@ class SiteUpdate:
         """Return by identifier the items whose listed version lies behind a position."""
         repository, manifest = self.snapshot.repository, self.snapshot.manifest
         changed: dict[str, ChangedItem] = {}
+        if last >= manifest.last_position:
+            return changed
         groups = repository.catalogue.groups(manifest, "records", last + 1, manifest.last_position)
         for file, blocks in groups:
             rows = repository.files.rows(_CHANGED, file, blocks, last=last)

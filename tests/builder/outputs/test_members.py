@@ -15,7 +15,11 @@ from functions.snapshot.errors import ConfigurationError, DamagedStore
 from tests.builder.conftest import World, capture
 from tests.builder.outputs.log.conftest import sign_with
 
-SETTINGS = {"SHEAF_PUBLISH_TABLES": "true", "SHEAF_PUBLISH_DUMPS": '["jsonl"]'}
+SETTINGS = {
+    "SHEAF_PUBLISH_TABLES": "true",
+    "SHEAF_PUBLISH_DUMPS": '["jsonl"]',
+    "SHEAF_PUBLISH_SITE": "true",
+}
 
 
 @pytest.fixture(params=OUTPUTS, ids=lambda output: type(output).__name__)

@@ -3,7 +3,7 @@
 import gzip
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +22,8 @@ from builder.outputs.site.site_lists import SiteSnapshot
 from builder.outputs.site.update import SiteUpdate
 from builder.store import durable, folder
 from builder.store.folder import FolderStore
+from functions.snapshot.layout import SITE as SITE_FOLDER
+from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
 from tests.builder.kinds.records.test_own import add_run, document
 from tests.builder.outputs.dumps.history import Operation, apply, identify, operations
@@ -321,13 +323,19 @@ def test_verify_names_what_is_missing_or_differs(world: World) -> None:
         {"SHEAF_FORMATS_OFFERED": '["oai_dc", "capture"]'},
         {"SHEAF_REPOSITORY_NAME": "Another"},
         {"SHEAF_SETS_NAMES": '{"a:b" = "A set"}'},
+        {"SHEAF_REPOSITORY_ADMIN_EMAILS": '["new@a.cz"]'},
     ],
     ids=str,
 )
 def test_other_settings_change_what_depends_on_them(world: World, values: dict[str, str]) -> None:
     world.add([make_page(number) for number in range(9)], **SITE)
     world.clock.sleep(60)
+    before = read_all(world.root / "site")
     world.publish(**{**SITE, **values})
+    changed = {n for n, data in read_all(world.root / "site").items() if before.get(n) != data}
+    assert changed
+    if "EMAILS" in str(values):
+        assert {*changed} == {"identify.xml", "identify.xml.gz", "state.json"}
     world.clock.sleep(60)
     world.add([make_page(3, title="x")], **{**SITE, **values})
     compare(world, folder_of(world), {**SITE, **values})
@@ -415,3 +423,27 @@ def test_pages_for_people_lead_to_files(world: World) -> None:
     assert not (root / "record").exists()
     assert (root / "index.html").exists()
     assert world.verify().findings == ()
+
+
+def test_a_bucket_has_the_same_with_media_types(
+    world: World, make_bucket: Callable[..., Bucket]
+) -> None:
+    bucket = make_bucket()
+    for title in ("a", "b"):
+        world.add([make_page(number, title=title) for number in range(9)], **PEOPLE)
+        with closing(world.repository()) as repository:
+            world.opened.pop()
+            snapshot = SiteSnapshot.of(repository, world.newest(), world.configuration(**PEOPLE))
+            SiteUpdate(snapshot, SiteFiles(bucket, SITE_FOLDER), world.runtime()).run()
+        world.clock.sleep(60)
+    expected = {f"{SITE_FOLDER}{n}": data for n, data in read_all(world.root / "site").items()}
+    assert {key: bucket.read(key) for key in bucket.keys(SITE_FOLDER)} == expected
+
+    def describe(name: str) -> tuple[str, str | None]:
+        answer = bucket._client.small.head_object(**bucket._client.names(bucket._name(name)))
+        return answer["ContentType"], answer.get("ContentEncoding")
+
+    assert describe("site/identify.xml") == ("text/xml; charset=utf-8", None)
+    assert describe("site/identify.xml.gz") == ("text/xml; charset=utf-8", "gzip")
+    assert describe("site/www/sets.html") == ("text/html; charset=utf-8", None)
+    assert describe("site/router.json")[0] == "application/json"
