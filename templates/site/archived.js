@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   if (!self.wbinfo) {
-    // This is the page for what is not in the archive: the banner is to name it too.
+    // This stands for what is not in the archive or not shown: the banner is to name it too.
     const [, ts, url] = /\/w\/[0-9]+\/([0-9]+)[a-z_]*\/(.*)/.exec(location.href) ?? [];
     if (url && parent === top) parent.postMessage({wb_type: "load", ts, url}, "*");
     return;

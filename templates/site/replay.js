@@ -17,6 +17,10 @@ if (frame) {
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
     const banner = page.querySelector("header.banner");
     if (address !== wanted || !banner || !reply.url.startsWith(base)) return;
+    if (reply.ok && !page.querySelector("main iframe")) {
+      location.replace(reply.url);
+      return;
+    }
     document.querySelector("header.banner").replaceWith(banner);
     document.title = page.title;
     history.replaceState(null, "", [reply.url, ...mark].join("#"));

@@ -24,7 +24,7 @@ STAMP, LIVE = "20090501000000", "http://live.example.net/"
 LATER = "2011-05-01T00:00:00Z"
 _PAGE = b"""<!DOCTYPE html><title>Still</title><img id=image src=/a.png><p id=text>before</p>
 <script src=/run.js></script><a id=on href=/next>on</a><a id=new target=_blank href=/next>new</a>
-<a id=none href=/none>none</a>"""
+<a id=none href=/none>none</a><a id=file href=/a.pdf>file</a>"""
 _RUN = b"""fetch("/data.json").then((r) => r.json()).then((d) => {
 document.querySelector("#text").textContent = d.text; localStorage.x = "1"; });"""
 _WRITES = b"""<script>(() => document.write("<p>early"))();onload = () => {
@@ -109,6 +109,7 @@ OWN = (
     ),
     Capture(f"{HOST}run.js", DATE, _RUN, "text/javascript"),
     Capture(f"{HOST}data.json", DATE, b'{"text": "loaded"}', "application/json"),
+    Capture(f"{HOST}a.pdf", DATE, b"%PDF-1.4", "application/pdf"),
     Capture(f"{HOST}a.png", DATE, picture(255, 0, 0), "image/png"),
     Capture(f"{HOST}next", DATE, b"<title>Next</title><p id=next>next"),
 )
@@ -222,6 +223,13 @@ def test_the_banner_follows_the_page(site: ScriptSite, page: Any) -> None:
     assert page.url == second
     page.reload()
     shown.locator("#next").wait_for()
+    page.goto(first)
+    shown.locator("#file").click()
+    page.get_by_text("Browsers show no application/pdf here.").wait_for()
+    assert page.url == f"{site.main}/replay/{STAMP}/{HOST}a.pdf"
+    page.go_back()
+    shown.get_by_text("loaded").wait_for()
+    assert page.url == first
     page.goto(f"{site.main}/replay/{STAMP}/{HOST}f")
     menu = shown.frame_locator("frame[name=menu]")
     menu.locator("#main").click()
