@@ -179,8 +179,8 @@ def tree(tmp_path: Path) -> Path:
 def add_row(registry: Path, line: str) -> None:
     """Import a member in a registry, and name it last in the tuple."""
     text, row = registry.read_text(), line.split()[-1]
-    assert text.count(')\n"""The') == 1
-    registry.write_text(line + text.replace(')\n"""The', f', {row})\n"""The'))
+    rows, end = text.split(')\n"""The')
+    registry.write_text(f'{line}{rows.rstrip().rstrip(",")}, {row})\n"""The{end}')
 
 
 def sheaf(tree: Path, *arguments: object, code: int = 0) -> str:
