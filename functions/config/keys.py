@@ -99,6 +99,12 @@ SITE_KEYS: tuple[Field, ...] = (
         "overviews only",
     ),
     row(
+        "site.records",
+        choice("ranges", "files"),
+        "how GetRecord is answered from files: by ranges of the pages of lists, or by a file for "
+        "each record and format, for hosts whose code sees no files",
+    ),
+    row(
         "site.gzip",
         flag(True),
         "documents of `publish.site` have a `.gz` beside them, for hosts that send it",

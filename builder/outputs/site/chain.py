@@ -13,7 +13,7 @@ first one, and keeps that name as long as it exists.
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -140,11 +140,6 @@ def chain_key(folder: str, spec: str | None) -> str:
 def page_key(folder: str, spec: str | None, first: int) -> str:
     """Return the name of a page."""
     return f"{_stem(folder, spec)}/{first}.xml"
-
-
-def page_keys(folder: str, spec: str | None, chain: PageChain) -> Iterator[str]:
-    """Yield the names of the pages of a chain."""
-    return (page_key(folder, spec, first) for first in chain.firsts)
 
 
 def _stem(folder: str, spec: str | None) -> str:

@@ -84,7 +84,7 @@ def write_router(snapshot: SiteSnapshot, kinds: Sequence[str], digits: int) -> b
         "sifted": sorted(IN_FORMATS & {*kinds}),
         "digits": digits,
         "has_sets": snapshot.has_sets,
-        "records": "ranges",
+        "records": configuration["site.records"],
         **request_table(),
     }
     return json.dumps(document, indent=1).encode()

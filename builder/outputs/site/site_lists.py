@@ -1,17 +1,18 @@
 """The lists of a snapshot as pages of a site: which there are, and how a page is made."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from builder.outputs.site.chain import PageChain, PageFrame, list_spans
 from functions.config.configuration import Configuration
 from functions.kinds import DOCUMENTED, IN_FORMATS
-from functions.oai.answer import Answer, ColumnsOf, Content, RecordList, Resumption
-from functions.oai.format import Format, Formats
+from functions.oai.answer import Answer, ColumnsOf, Content, OneRecord, RecordList, Resumption
+from functions.oai.format import Format, Formats, select_available
 from functions.oai.render import check
-from functions.oai.render.render import Renderer, lookups
-from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
+from functions.oai.render.render import NothingRenderedError, Renderer, lookups
+from functions.oai.request import GET_RECORD, LIST_IDENTIFIERS, LIST_RECORDS
 from functions.oai.set_list import configured_sets
 from functions.reading.as_of import PointerReading
 from functions.reading.duck_repository import DuckRepository
@@ -199,6 +200,21 @@ class SiteSnapshot:
             frame = PageFrame(not chain.firsts, ahead and ahead[1].first)
             chain = chain.append([(stamp, page.first)])
             yield page, self.write_page(list_, page, frame), chain
+
+    def list_records(self, list_: SiteList, first: int) -> Iterator[tuple[str, bytes]]:
+        """Yield the answers to GetRecord from a position on, by the identifiers of the items.
+
+        Records that cannot be shown are left out. Raises StoreError.
+        """
+        row = list_.format
+        since = self.manifest.since(row.prefix)
+        for batch in self._read(list_, Span(first, self.manifest.last_position)):
+            for record in select_available(batch, row) if self._sifts(row) else batch:
+                arguments = {"verb": GET_RECORD, "identifier": record.identifier}
+                arguments["metadataPrefix"] = row.prefix
+                with suppress(NothingRenderedError):
+                    content = OneRecord(record, row, since)
+                    yield record.identifier, self.write((*arguments.items(),), content)
 
     def write_page(self, list_: SiteList, page: CutPage, frame: PageFrame) -> bytes:
         """Return the document of a page."""

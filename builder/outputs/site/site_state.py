@@ -17,6 +17,8 @@ STATE = "state.json"
 PROGRESS = "progress.json"
 """How far an update came that writes whole lists."""
 LEASE = "lease"
+RECORDS = "get/"
+"""Below it are answers to GetRecord, with `site.records = "files"`."""
 WWW = "www/"
 """Below it lies what is not OAI-PMH, as a plain web server sends it."""
 VERSION = 1
@@ -29,8 +31,8 @@ class SiteState(Struct, frozen=True):
     `settings` is a digest of what all files depend on. `items` are in the index, whose buckets have
     `digits`, and which counts `kinds`. `lists` maps the folder of each list to how it was made.
     `documents` maps the other names to digests. With `is_packed`, each of those and each page has a
-    gzip beside it. `gone` are superseded names, each with the instant
-    when it was: readers may still need them.
+    gzip beside it. With `has_records`, each record has a file in each format. `gone` are superseded
+    names, each with the instant when it was: readers may still need them.
     """
 
     store: str
@@ -43,6 +45,7 @@ class SiteState(Struct, frozen=True):
     lists: Mapping[str, str]
     documents: Mapping[str, str]
     is_packed: bool
+    has_records: bool = False
     gone: Mapping[str, Instant] = {}
 
     def write(self, files: SiteFiles) -> None:
@@ -82,6 +85,8 @@ class SiteState(Struct, frozen=True):
         documents = [*self.documents, *ItemIndex(files, self.digits).names()]
         for name in documents:
             yield from list_parts(name, is_packed=self.is_packed)
+        if self.has_records:  # which there are follows from the lists alone
+            yield from (name for name in names if name.startswith(RECORDS))
         for name, chain in self.chains(files, names):
             yield name
             for first in chain.firsts:

@@ -8,7 +8,7 @@ done again from `state.json`, and one that writes whole lists goes on behind wha
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,11 +17,11 @@ from itertools import chain as joined
 
 from builder.outputs.site.chain import PageChain, chain_key, page_key
 from builder.outputs.site.documents import list_documents, write_router
-from builder.outputs.site.item_index import Entry, ItemIndex, count_digits
+from builder.outputs.site.item_index import Entry, ItemIndex, count_digits, digest_identifier
 from builder.outputs.site.list_revision import PHASES, ListRevision
 from builder.outputs.site.site_files import SiteFiles, list_parts
 from builder.outputs.site.site_lists import SiteList, SiteSnapshot
-from builder.outputs.site.site_state import LEASE, PROGRESS, ROUTER, STATE, SiteState
+from builder.outputs.site.site_state import LEASE, PROGRESS, RECORDS, ROUTER, STATE, SiteState
 from builder.runtime import Advance, Runtime
 from builder.snapshot import recovery
 from builder.snapshot.orphans import ORPHAN_AGE
@@ -47,7 +47,7 @@ _CHANGED = (
 )
 _OF_LISTS = (
     *("repository.base_url", "repository.name", "rights.", "formats.", "pages."),
-    *("content.address", "site.gzip"),
+    *("content.address", "site.gzip", "site.records"),
 )
 _OF_DOCUMENTS = ("repository.", "identify.", "sets.", "site.")
 """The keys, or what keys begin with, on which the pages of lists depend, and other documents."""
@@ -82,6 +82,11 @@ def update_site(store: Writer, configuration: Configuration, runtime: Runtime) -
             with leases.hold(SITE + LEASE, lambda: None):
                 if (update := open_update()) is not None:  # another process may have published
                     update.run()
+
+
+def record_key(list_: SiteList, identifier: str) -> str:
+    """Return the name of the answer to GetRecord."""
+    return f"{RECORDS}{list_.format.prefix}/{digest_identifier(identifier)}.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +176,11 @@ class SiteUpdate:
             lists={folder: self.snapshot.making(list_) for folder, list_ in folders.items()},
             documents={},
             is_packed=self.files.is_packed,
+            has_records=self._has_records,
         )
+        if before is None or before.has_records > self._has_records:
+            self.files.remove([n for n in self.files.list_names() if n.startswith(RECORDS)])
+        self._write_records({}, dict.fromkeys(folders, 1), folders)
         is_apart = before is None or any(
             item.is_withdrawn for item in self._find_changed(before.position).values()
         )
@@ -186,26 +195,16 @@ class SiteUpdate:
         changed = self._find_changed(state.position)
         index = ItemIndex(self.files, state.digits)
         old = index.find(changed)
-        members = defaultdict[str | None, list[str]](list)
-        for name, item in changed.items():
-            for spec in (None, *item.sets):
-                members[spec].append(name)
-        revisions = [
-            ListRevision.plan(
-                self.snapshot,
-                self.files,
-                replace(list_, spec=spec),
-                state.position,
-                {name: old[name][1] for name in names if name in old},
-            )
-            for spec, names in members.items()
-            for folder, list_ in folders.items()
-            if folder not in anew
-        ]
+        rest = [list_ for folder, list_ in folders.items() if folder not in anew]
+        revisions = self._plan(rest, state.position, changed, old)
         for phase in PHASES:
             self.files.write_all(joined.from_iterable(map(phase, revisions)))
         gone = joined.from_iterable(revision.list_superseded() for revision in revisions)
-        gone = joined.from_iterable(list_parts(n, is_packed=state.is_packed) for n in gone)
+        begin = {folder: 1 if folder in anew else state.position + 1 for folder in folders}
+        left = self._write_records(changed, begin, folders)
+        gone = joined.from_iterable(
+            list_parts(n, is_packed=state.is_packed) for n in (*gone, *left)
+        )
         kinds = tuple(dict.fromkeys((*state.kinds, *manifest.kinds())))
         items = sum(manifest.kinds().values())
         # An interrupted update may have written some entries, of new items or of others.
@@ -237,6 +236,58 @@ class SiteUpdate:
         )
         self._commit(after, state, now, chains if is_moved or is_apart else None, is_apart=is_apart)
         return True
+
+    def _plan(
+        self,
+        lists: Sequence[SiteList],
+        last: int,
+        changed: Mapping[str, ChangedItem],
+        old: Mapping[str, Entry],
+    ) -> list[ListRevision]:
+        """Return the revisions of lists, and of those of their sets, that have changed items."""
+        members = defaultdict[str | None, list[str]](list)
+        for name, item in changed.items():
+            for spec in (None, *item.sets):
+                members[spec].append(name)
+        return [
+            ListRevision.plan(
+                self.snapshot,
+                self.files,
+                replace(list_, spec=spec),
+                last,
+                {name: old[name][1] for name in names if name in old},
+            )
+            for spec, names in members.items()
+            for list_ in lists
+        ]
+
+    @property
+    def _has_records(self) -> bool:
+        return bool(self.snapshot.configuration["site.records"] == "files")
+
+    def _write_records(
+        self,
+        changed: Iterable[str],
+        begin: Mapping[str, int],
+        folders: Mapping[str, SiteList],
+    ) -> set[str]:
+        """Write the files of records from a position on in each list, if they have their own.
+
+        Return the names of those of changed items that are in a format no more.
+        """
+        if not self._has_records:
+            return set()
+        rows = {folder: list_ for folder, list_ in folders.items() if not list_.is_headers}
+        left = {record_key(list_, name) for list_ in rows.values() for name in changed}
+
+        def list_files() -> Iterator[tuple[str, bytes]]:
+            for folder, list_ in rows.items():
+                for name, data in self.snapshot.list_records(list_, begin[folder]):
+                    left.discard(record_key(list_, name))
+                    yield record_key(list_, name), data
+
+        self.files.write_all(list_files())
+        return left
 
     def _commit(
         self,

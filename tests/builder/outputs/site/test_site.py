@@ -27,7 +27,7 @@ from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
 from tests.builder.kinds.records.test_own import add_run, document
 from tests.builder.outputs.dumps.history import Operation, apply, identify, operations
-from tests.builder.outputs.site.harvest import OAI, Folder, Record, compare
+from tests.builder.outputs.site.harvest import OAI, Folder, Record, compare, read_records
 from tests.e2e.conftest import Home, make_home
 from tests.extent import examples, places
 
@@ -447,3 +447,33 @@ def test_a_bucket_has_the_same_with_media_types(
     assert describe("site/identify.xml.gz") == ("text/xml; charset=utf-8", "gzip")
     assert describe("site/www/sets.html") == ("text/html; charset=utf-8", None)
     assert describe("site/router.json")[0] == "application/json"
+
+
+def test_records_have_files_of_their_own(tmp_path: Path) -> None:
+    with new_world() as world:
+        values = {**SITE, "SHEAF_SITE_RECORDS": "files"}
+
+        def check() -> None:
+            folder = folder_of(world)
+            names = set()
+            for prefix in folder.router["formats"]:
+                for record in folder.harvest("r", prefix):
+                    digest = item_index.digest_identifier(record[0])
+                    names.add(f"{prefix}/{digest}.xml")
+                    data = (folder.root / f"get/{prefix}/{digest}.xml").read_bytes()
+                    assert read_records(etree.fromstring(data)) == [record]
+            there = (folder.root / "get").rglob("*.xml")
+            assert {path.relative_to(folder.root / "get").as_posix() for path in there} == names
+            assert world.verify().findings == ()
+
+        for way in (2, 1):
+            world.ingest([make_page(number, title=str(way)) for number in range(4)])
+            prefixes = ("oai_dc", "x")[:way]
+            rows = {n: document(n, str(way), *prefixes) for n in range(3)}
+            add_run(Home(world.root.parent), f"own-{way}", rows)
+            world.publish(**values)
+            world.clock.sleep(90_000)
+            world.withdraw(identify(way), **values)  # what is superseded goes
+            check()
+        world.publish(**SITE)
+        assert not (world.root / "site/get").exists()
