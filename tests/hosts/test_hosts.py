@@ -71,6 +71,16 @@ def test_random_requests_give_what_the_server_gives(world: World, ours: Ask, hos
     assert not found, f"{len(found)}: " + "\n".join(found[:5])
 
 
+@pytest.mark.parametrize(("item", "prefix"), [("2", "x"), ("3", "y"), ("1", "x"), ("1", "y")])
+def test_a_record_within_metadata_is_no_record(
+    ours: Ask, host: Host, item: str, prefix: str
+) -> None:
+    query = f"verb=GetRecord&identifier=oai:arXiv:{item}&metadataPrefix={prefix}"
+    expected, seen = see(ours, "GET", query, {}, b""), see(host.ask, "GET", query, {}, b"")
+    assert (seen.codes, seen.items) == (expected.codes, expected.items)
+    assert bool(seen.items) == (item == "1")
+
+
 @pytest.mark.parametrize("token", BAD_TOKENS)
 def test_a_crafted_token_is_refused(ours: Ask, host: Host, token: str) -> None:
     for verb in ("ListRecords", "ListIdentifiers", "ListSets"):

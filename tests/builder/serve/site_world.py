@@ -20,7 +20,16 @@ STATIC = """<Repository xmlns="http://www.openarchives.org/OAI/2.0/static-reposi
 <oai:identifier>oai:arXiv:1</oai:identifier><oai:datestamp>2001-12-14</oai:datestamp></oai:header>
 <oai:metadata><oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/"
  xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Bees</dc:title></oai_dc:dc></oai:metadata>
+</oai:record><oai:record><oai:header>
+<oai:identifier>oai:arXiv:3</oai:identifier><oai:datestamp>2001-12-14</oai:datestamp></oai:header>
+<oai:metadata><oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/"
+ xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Ants</dc:title></oai_dc:dc></oai:metadata>
 </oai:record></ListRecords>
+<ListRecords metadataPrefix="y"><oai:record><oai:header>
+<oai:identifier>oai:arXiv:1</oai:identifier><oai:datestamp>2001-12-14</oai:datestamp></oai:header>
+<oai:metadata><y xmlns="urn:y"><record a="/>"></record><record>
+<header>
+<identifier>oai:arXiv:3</identifier></header></record></y></oai:metadata></oai:record></ListRecords>
 <ListRecords metadataPrefix="x"><oai:record><oai:header>
 <oai:identifier>oai:arXiv:1</oai:identifier><oai:datestamp>2001-12-14</oai:datestamp></oai:header>
 <oai:metadata><x xmlns="urn:x"><record>
@@ -28,7 +37,7 @@ STATIC = """<Repository xmlns="http://www.openarchives.org/OAI/2.0/static-reposi
 <identifier>oai:arXiv:2</identifier></header></record><!-- </record> --><y z=">"/></x>
 </oai:metadata></oai:record></ListRecords>
 </Repository>"""
-"""An item in two formats, of which one has what looks like another item's record."""
+"""Items in some formats only, of which two have what looks like another item's record."""
 
 
 def make_site_world(folder: Path) -> World:
