@@ -28,7 +28,7 @@ _FIXED = ("/style.css", "/script.js", "/favicon.ico", "/logo.svg")
 _OVERVIEWS = frozenset(
     {"", "checks", "collections", "harvest", "publishes", "sets", *(p[1:] for p in _BEGIN)}
 )
-_PAGES = _OVERVIEWS | {"record", "records"}
+_PAGES = _OVERVIEWS | {"record", "records", "source"}
 _LONGEST = 200
 """Bytes of a part of a path, because names of files have limits."""
 
