@@ -15,8 +15,12 @@ from cryptography.x509.oid import NameOID
 
 def trusted() -> ssl.SSLContext:
     """Return what a client checks certificates with."""
-    root = _root()[1].public_bytes(serialization.Encoding.PEM)
-    return ssl.create_default_context(cadata=root.decode())
+    return ssl.create_default_context(cadata=root_pem())
+
+
+def root_pem() -> str:
+    """Return the certificate of the authority."""
+    return _root()[1].public_bytes(serialization.Encoding.PEM).decode()
 
 
 def any_host() -> ssl.SSLContext:

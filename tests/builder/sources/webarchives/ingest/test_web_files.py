@@ -18,9 +18,9 @@ from builder.sources.webarchives.inputs import find_files
 from builder.sources.webarchives.remote import web_files
 from functions.config.configuration import parse
 from functions.store import window_stream
+from tests.builder.http import certificates
 from tests.builder.http import site as web
 from tests.builder.http.site import Answer, Site
-from tests.builder.http.test_tls import Certificate
 from tests.builder.indexes import line
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import one_line
@@ -366,14 +366,15 @@ def test_certificates_are_checked(
     archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web_files._client.cache_clear()
-    own = Certificate.made(tmp_path, "localhost")
-    with web.serving(tls=own.server()) as site:
+    authority = tmp_path / "authority.pem"
+    authority.write_text(certificates.root_pem())
+    with web.serving(tls=certificates.of_host("localhost")) as site:
         site.pages["/a"] = web.ranged(archive, NOTED)
         url = site.url("/a", "localhost").replace("http:", "https:")
         assert find(url).flaw.startswith("tls: ")
         assert site.paths() == []
         web_files._client.cache_clear()
         tls_context.cache_clear()
-        monkeypatch.setenv("SSL_CERT_FILE", str(own.file))
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
         assert open_file(find(url), tmp_path) == archive
     tls_context.cache_clear()
