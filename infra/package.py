@@ -46,7 +46,10 @@ class Contents:
     told: tuple[str, ...] = ("duckdb",)
 
 
-_NEVER = ("*/__pycache__", "*.pyi", "*/py.typed", "bin", "_duckdb-stubs", "adbc_driver_duckdb")
+_NEVER = (
+    *("*/__pycache__", "*.pyi", "*/py.typed", "bin", "_duckdb-stubs", "adbc_driver_duckdb"),
+    "templates/routers",
+)
 _DUCKDB = ("duckdb/experimental", "duckdb/query_graph", "duckdb/polars_io.py")
 # What pyarrow speaks with others by, and what it is built by. The libraries that are left need
 # each other.
