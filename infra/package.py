@@ -68,13 +68,13 @@ FUNCTIONS = {
         ("functions", "templates"),
         (
             *(*_NEVER, *_DUCKDB, "zstandard/*cffi*"),
-            # Of the content's room, the pages have the search for captures alone, and addresses.
-            *(f"functions/archive/{name}*" for name in ("[cgiz]", "record_reader", "redif")),
-            *(f"functions/content/{name}*" for name in ("[amoq]", "cdx", "cont", "fun", "ha")),
+            # Of archives, the pages know digests; of the content's room, how captures are found.
+            *("functions/archive/[cgimrsz]*", "functions/content/replay/[!_r]*"),
             *(
                 f"functions/content/{name}*"
-                for name in ("nei", "sto", "replay/[bps]", "replay/rep")
+                for name in ("[amoq]", "cdx", "cont", "fun", "ha", "he", "nei", "rep[!l]", "sto")
             ),
+            "functions/content/replay/re[fp]*",
         ),
     ),
     # The decoders are of captures' own codings; what is not in them is answered as it is stored.

@@ -29,7 +29,7 @@ BENCHES = {
     "index": "--lines 2000 --rounds 1",
     "ingest": "--mb 1 --rounds 1",
     "ingest_redif": "--templates 100",
-    "lookup": "--captures 500 --requests 16 --rounds 1",
+    "lookup": "--captures 500 --requests 2 --rounds 1",
     "machines.commit": "--chunks 20 --workers 8 --wait 0",
     "machines.crowd": "--captures 5000 --seconds 1 --harvesters 2",
     "machines.engines": "--chunks 2 --mb 1",

@@ -16,7 +16,7 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import NATURAL_ORDER, find, rows_of
 from builder.snapshot.match_keys import CAPTURE
 from builder.snapshot.transaction import NothingSelectedError
-from functions.archive import message as digests
+from functions.archive import declared_digest as digests
 from functions.snapshot import authority
 from functions.snapshot.errors import NothingPublished
 from functions.store import engine

@@ -22,11 +22,10 @@ from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse,
 from functions.oai import request as oai
 from functions.oai.render.template_filters import attribute_text, clean
 from functions.oai.request import OAIError, OaiFault, OaiRequest, error
+from functions.oai.token import refusal
 from functions.snapshot import oai_name
+from functions.snapshot.site_names import LETTERS, chain_key, digest_name
 
-_LETTERS = {oai.LIST_RECORDS: "r", oai.LIST_IDENTIFIERS: "i"}
-_LONGEST = 200
-"""Characters of a set whose folder has its name."""
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 _HEAD = re.compile(r"<responseDate>[^<]*</responseDate>\s*<request[^>]*>[^<]*</request>\n?")
 _RESUMPTION = re.compile(r"<resumptionToken[^>/]*(?:/>|>([^<]*)</resumptionToken>)\n?(?=</List)")
@@ -182,7 +181,7 @@ class FolderReading:
             return self._file("sets/0.xml")
         text = self._text(f"sets/{token[2:]}.xml") if re.fullmatch("s,[0-9]+", token) else None
         if text is None:
-            raise _bad_token()
+            raise refusal()
         return text
 
     def _record(self) -> str:
@@ -201,7 +200,7 @@ class FolderReading:
 
     def _place(self, identifier: str) -> tuple[str, int] | None:
         """Return the kind and the position of an item, or None."""
-        digest = _sha1(identifier)
+        digest = digest_name(identifier)
         for bucket in ("recent", digest[: self._router["digits"]]):
             place = (self._json(f"index/{bucket}.json") or {}).get(digest[:16])
             if place is not None:
@@ -222,14 +221,12 @@ class FolderReading:
 
     def _list(self, folder: str, spec: str) -> FileList | None:
         """Return a list by its folder in the table, and its set."""
-        name = f"set/{spec}" if spec else "all"
-        if len(spec) > _LONGEST or spec in (".", ".."):
-            name = f"set/sha1-{_sha1(spec)}"
-        table = self._json(f"{folder}/{name}.json")
+        name = chain_key(folder, spec or None)
+        table = self._json(name)
         if table is None:
             return None
         pages = tuple((instant, first) for instant, firsts in table for first in firsts)
-        return FileList(f"{folder}/{name}", pages)
+        return FileList(name.removesuffix(".json"), pages)
 
     def _page(self) -> str:
         """Return a page of a list."""
@@ -259,7 +256,7 @@ class FolderReading:
             faults.append(OaiFault(oai.NO_SETS, "This repository has no sets."))
         if row is None or faults:
             raise OAIError(*faults)
-        chain = self._list(row[_LETTERS[request.verb]], request.set or "")
+        chain = self._list(row[LETTERS[request.verb]], request.set or "")
         if chain is None and request.set is not None:
             raise error(oai.NO_RECORDS, f"There are no records in a set {show(request.set)}.")
         since, until = values.get("from", ""), values.get("until", "")
@@ -272,18 +269,14 @@ class FolderReading:
     def _resume(self, token: str) -> tuple[FileList, int, str]:
         """Return what `_enter` does, of the list that a token continues."""
         match = _TOKEN.fullmatch(token)
-        if match is not None and match[1] == _LETTERS[self._request.verb]:
+        if match is not None and match[1] == LETTERS[self._request.verb]:
             row, spec, until = self._router["formats"].get(match[2]), match[4] or "", match[5] or ""
             if row is not None and (spec == "" or oai_name.is_set(spec)):
                 chain = self._list(row[match[1]], spec)
                 number = chain.find(int(match[3]), until=until) if chain else None
                 if chain is not None and number is not None:
                     return chain, number, until
-        raise _bad_token()
-
-
-def _sha1(text: str) -> str:
-    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        raise refusal()
 
 
 def _records(page: str) -> Iterator[str]:
@@ -318,8 +311,3 @@ def _errors(*faults: OaiFault) -> str:
             for fault in faults
         )
     )
-
-
-def _bad_token() -> OAIError:
-    text = "This repository did not issue this resumption token for this verb."
-    return error(oai.BAD_TOKEN, text)

@@ -1,16 +1,14 @@
-"""HTTP messages in records: head, chunked coding (RFC 9112), and declared digests.
+"""HTTP messages in records: head and chunked coding (RFC 9112).
 
 A block without a status line (HTTP/0.9, other protocols) has no head: all of it is payload.
-Digests (ISO 28500, 5.8) come in the labels, cases and alphabets that crawlers write.
 """
 
 import hashlib
 import re
-from base64 import b32encode
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 
+from functions.archive.declared_digest import parse_digest
 from functions.archive.record import BufferedBlock, RecordBlock, RecordFault
 from functions.archive.record_header import READ_FIELDS, parse_fields, parse_plain_head
 from functions.archive.stream import RECORD_START
@@ -30,13 +28,6 @@ _UNFINISHED = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]*[ \t]*\Z")  # may become a
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LONGEST_SIZE_LINE = 1 << 12  # bytes of a chunk's size line, with its extensions
-_DIGEST_BYTES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_DIGITS = str.maketrans(_ALPHABET, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
-_DIGIT_BYTES = bytes.maketrans(_ALPHABET.encode(), b"0123456789ABCDEFGHIJKLMNOPQRSTUV")
-_SHA1_BASE32 = re.compile(rb"sha1:([A-Z2-7]{32})")
-_BASE32 = re.compile(r"[A-Z2-7]+")
-_LABELLED = re.compile(r"\s*([A-Za-z]+-?\d+)[:=]\s*([A-Za-z0-9+/_=-]+)\s*")
 
 
 @dataclass(slots=True)
@@ -209,46 +200,3 @@ class ChunkedDecoder:
         """Return bytes that were held back as an unfinished size line."""
         rest, self._rest = self._rest, b""
         return rest if self._first else b""
-
-
-@dataclass(slots=True)
-class DeclaredDigest:
-    """A digest: its algorithm, as hashlib names it, and its bytes. Do not change it."""
-
-    algorithm: str
-    value: bytes
-    written: str | None = field(default=None, compare=False, repr=False)
-    """The result of `text`, if the file has that form."""
-
-    def text(self) -> str:
-        """Return base32 without label for a SHA-1; else label and hexadecimal digits."""
-        if self.written:
-            return self.written
-        if self.algorithm == "sha1":
-            return b32encode(self.value).decode("ascii")
-        return f"{self.algorithm}:{self.value.hex()}"
-
-
-def parse_digest(text: bytes) -> DeclaredDigest | None:
-    """Return the digest that a field declares, None if its form is unknown."""
-    ordinary = _SHA1_BASE32.fullmatch(text)
-    if ordinary:
-        value = int(ordinary[1].translate(_DIGIT_BYTES), 32).to_bytes(20, "big")
-        return DeclaredDigest("sha1", value, ordinary[1].decode("ascii"))
-    match = _LABELLED.fullmatch(text.decode("latin-1"))
-    algorithm = match[1].lower().replace("-", "") if match else ""
-    size = _DIGEST_BYTES.get(algorithm)
-    digest = _decode_digest(match[2], size) if match and size else None
-    return None if digest is None else DeclaredDigest(algorithm, digest)
-
-
-def _decode_digest(text: str, size: int) -> bytes | None:
-    """Return the `size` bytes of a digest in hexadecimal digits or in base32; else None."""
-    if len(text) == 2 * size:
-        with suppress(ValueError):
-            return bytes.fromhex(text)
-    bare = text.rstrip("=").upper()
-    if len(bare) == -(-size * 8 // 5) and _BASE32.fullmatch(bare):
-        spare = len(bare) * 5 - size * 8
-        return (int(bare.translate(_DIGITS), 32) >> spare).to_bytes(size, "big")
-    return None

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, cast
 
 from functions.archive import record_reader
 from functions.archive.coding import ContentCodingError, Pieces
-from functions.archive.message import ChunkedDecoder, DeclaredDigest, parse_digest
+from functions.archive.declared_digest import DeclaredDigest, parse_digest
+from functions.archive.message import ChunkedDecoder
 from functions.archive.record_reader import Document, NoDocumentError, UnreadableRecordError
 from functions.archive.zip_directory import UnpackedEntry
 from functions.content.capture_row import CaptureRow

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import BinaryIO
 
 from functions.archive import coding as codings
-from functions.archive import message as digests
+from functions.archive import declared_digest as digests
 from functions.archive.coding import ContentCodingError
-from functions.archive.message import DeclaredDigest
+from functions.archive.declared_digest import DeclaredDigest
 from functions.archive.record_reader import Document
 from functions.content import archived_payload, stored
 from functions.content.archives import PlacedArchives

@@ -8,7 +8,7 @@ from typing import Any
 
 from functions.archive import record_reader
 from functions.archive.coding import Pieces
-from functions.archive.message import DeclaredDigest
+from functions.archive.declared_digest import DeclaredDigest
 from functions.archive.record_reader import NoDocumentError
 from functions.archive.redif_text import restore_text
 from functions.content import archived_payload

@@ -38,9 +38,9 @@ from functions.store import s3_request
 _LOG = logging.getLogger("sheaf")
 
 _XML, _PLAIN = "text/xml", "text/plain"
-_LARGEST = 4_000_000
+LARGEST = 4_000_000
 """Maximum bytes of a document: Lambda answers 6 MB at most, and base64 adds a third."""
-_FRAME = 20_000
+FRAME = 20_000
 """Bytes of the document reserved for the XML around the records."""
 _MOST = 100_000  # records, so that a request ends even if a crosswalk fails for every record
 _STRETCH = 2_000  # records at once, if pages are shorter
@@ -139,7 +139,7 @@ class Application(Service):
 
     def _document(self, call: Call) -> Reply:
         def fits(body: bytes) -> bool:
-            return len(body) <= _LARGEST or self._fits(
+            return len(body) <= LARGEST or self._fits(
                 http_message.write(Reply(200, _XML, body), call, self.compress)
             )
 
@@ -149,7 +149,7 @@ class Application(Service):
             refusal = self._provider.refusal(error(BAD_ARGUMENT, str(failure)), call.url)
             return self._reply_with(call, refusal, self._renderer.document(refusal))
         answer, body = render_document(
-            self._provider, self._renderer, pairs, call.url, fits=fits, largest=_LARGEST
+            self._provider, self._renderer, pairs, call.url, fits=fits, largest=LARGEST
         )
         return self._reply_with(call, answer, body)
 
@@ -169,7 +169,7 @@ def render_document(
     limit: int | None = None,
     fits: Callable[[bytes], bool] = lambda body: True,
     most: int = _MOST,
-    largest: int = _LARGEST,
+    largest: int = LARGEST,
 ) -> tuple[Answer, bytes]:
     """Return the answer to the decoded pairs of a request to `url`, and its XML in UTF-8.
 
@@ -184,7 +184,7 @@ def render_document(
     except OAIError as failure:
         refusal = provider.refusal(failure, url)
         return refusal, renderer.document(refusal)
-    render = partial(renderer.render, base_url=provider.base_url(url), largest=largest - _FRAME)
+    render = partial(renderer.render, base_url=provider.base_url(url), largest=largest - FRAME)
     original = answer = provider.answer(request, url, render, limit)
     size, passed, is_page = limit, 0, True
     while passed < most:

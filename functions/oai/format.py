@@ -13,7 +13,7 @@ import logging
 import re
 import threading
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -234,6 +234,11 @@ def _is_file(name: Any, folder: str, places: Sequence[Path]) -> bool:
 
 def _list_places(places: Sequence[Path], folder: str) -> str:
     return " or ".join(str(place / folder) for place in places)
+
+
+def is_selective(row: Format, kinds: Collection[str]) -> bool:
+    """Return whether records of `kinds` may be unavailable in a format that their kind has."""
+    return row.prefix != MANDATORY and not IN_FORMATS.isdisjoint(row.crosswalks.keys() & {*kinds})
 
 
 def select_available(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from functions.http.http_message import show
-from functions.kinds import DOCUMENTED, IN_FORMATS
+from functions.kinds import DOCUMENTED
 from functions.oai import token as tokens
 from functions.oai.answer import ColumnsOf, RecordList, Render, Resumption
-from functions.oai.format import Format, FormatDrift, Formats, select_available
+from functions.oai.format import Format, FormatDrift, Formats, is_selective, select_available
 from functions.oai.request import (
     LIST_IDENTIFIERS,
     NO_FORMAT,
@@ -30,7 +30,6 @@ from functions.reading.repository import PublishedRecord, RecordSelection, Repos
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
-from functions.snapshot.oai_name import MANDATORY
 
 _NEAR = 32  # records behind a page
 _HEADERS, _READ, _DOCUMENTS = 8000, 2000, 128
@@ -64,8 +63,7 @@ class _Walk:
     @property
     def sifts(self) -> bool:
         """Whether some records may be unavailable in the format."""
-        sifted = IN_FORMATS & self.format.crosswalks.keys() & self.manifest.kinds().keys()
-        return self.format.prefix != MANDATORY and bool(sifted)
+        return is_selective(self.format, self.manifest.kinds())
 
     def arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the original arguments of the list."""

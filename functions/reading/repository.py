@@ -3,7 +3,7 @@
 Below it there is no XML, no HTTP and no clock; above it there is no SQL.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -283,6 +283,24 @@ class Repository(Protocol):
         Sheaf are unknown.
         """
         ...
+
+
+def read_batches(
+    repository: Repository,
+    manifest: Manifest,
+    selection: RecordSelection,
+    limit: int,
+    *,
+    headers: bool = False,
+    fields: Collection[str] | None = None,
+) -> Iterator[Sequence[PublishedRecord]]:
+    """Yield the records of a selection by position, up to `limit` at a time (Repository.page)."""
+    while not selection.is_empty:
+        page = repository.page(manifest, selection, limit, headers=headers, fields=fields)
+        if not page:
+            return
+        yield page
+        selection = selection.behind(page[-1].position)
 
 
 def find_item(

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
-from functions.archive.message import parse_digest
+from functions.archive.declared_digest import parse_digest
 from functions.content import near, terms
-from functions.content.replay.address import parse_address
+from functions.content.replay.request import parse_address
 from functions.content.terms import NoScope
 from functions.kinds import CAPTURES
 from functions.reading.repository import find_item

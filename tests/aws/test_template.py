@@ -28,7 +28,7 @@ FULL = {name: value for name, value in ours.FULL.items() if name != "Deployment"
 SIZES = {
     # megabytes: the bound of the serving function is for arm64, the default
     ("OaiFunction", "arm64"): 92,
-    ("OaiFunction", "x86_64"): 100,
+    ("OaiFunction", "x86_64"): 99,
     ("ContentFunction", "arm64"): 100,
     ("ContentFunction", "x86_64"): 110,
     ("PublishFunction", "arm64"): 250,

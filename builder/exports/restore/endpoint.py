@@ -32,7 +32,7 @@ from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
 from builder.http.responses import Response
 from builder.http.url import is_address
 from functions.archive import coding
-from functions.archive import message as digests
+from functions.archive import declared_digest as digests
 from functions.archive.coding import ContentCodingError
 from functions.content import archived_payload
 from functions.content.protocols import STATUSES, ContentError

@@ -34,7 +34,7 @@ from functions.content.search import CaptureSearch
 from functions.content.terms import Range
 from functions.reading.as_of import AsOf
 from functions.reading.duck_repository import DuckRepository
-from functions.reading.repository import RecordSelection, Repository
+from functions.reading.repository import RecordSelection, Repository, read_batches
 from functions.snapshot.manifest import Manifest, Span
 from functions.store.slice import open_reader
 
@@ -90,16 +90,12 @@ class StoreSource:
                 return
 
     def _list_set(self, spec: str | None) -> Iterator[ListedCapture]:
-        rest = RecordSelection(("capture",), Span(1, self.manifest.last_position), spec)
-        while not rest.is_empty:
-            page = self.repository.page(self.manifest, rest, _PAGE, headers=False, fields=FIELDS)
+        selection = RecordSelection(("capture",), Span(1, self.manifest.last_position), spec)
+        for page in read_batches(self.repository, self.manifest, selection, _PAGE, fields=FIELDS):
             for record in page:
                 if not record.deleted:
                     values = record.identifier, record.position, record.sets, record.fields
                     yield listed_capture(CaptureRow.of(*values))
-            if len(page) < _PAGE:
-                return
-            rest = rest.behind(page[-1].position)
 
 
 def listed_capture(capture: CaptureRow) -> ListedCapture:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from functions.kinds import CAPTURES, WITH_FILES
-from functions.reading.repository import PublishedRecord, RecordSelection, Repository
+from functions.reading.repository import PublishedRecord, RecordSelection, Repository, read_batches
 from functions.snapshot.manifest import Manifest, Span
 
 _ROWS, _DOCUMENTS = 4096, 256
@@ -81,16 +81,12 @@ def read_pages(
 
     `fields` are the columns that a record needs (None: all). Raises StoreError.
     """
-    manifest, rest = selection.manifest, selection.records
+    manifest, records = selection.manifest, selection.records
     living = {kind for kind, count in manifest.kinds().items() if count}
-    large = ({*rest.kinds} - CAPTURES) & living
+    large = ({*records.kinds} - CAPTURES) & living
     limit = _DOCUMENTS if large else _ROWS
-    is_narrower = len(rest.kinds) != len(selection.kinds)
-    while not rest.is_empty:
-        page = repository.page(manifest, rest, limit, headers=False, fields=fields)
-        if not page:
-            return
-        count, last = len(page), page[-1].position
+    is_narrower = len(records.kinds) != len(selection.kinds)
+    for page in read_batches(repository, manifest, records, limit, fields=fields):
         if is_narrower:
             page = [
                 record
@@ -98,5 +94,4 @@ def read_pages(
                 else replace(record, deleted=True, fields={})
                 for record in page
             ]
-        yield count, page
-        rest = rest.behind(last)
+        yield len(page), page

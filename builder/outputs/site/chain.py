@@ -1,4 +1,4 @@
-"""A list as a chain of pages: pure values, and the names of the files that hold them.
+"""A list as a chain of pages: pure values.
 
 A list is ordered by position. A publish appends a segment of pages, and records that changed leave
 their old pages. So a page has a range of positions that never gains a record. It is named by the
@@ -10,7 +10,6 @@ first one, and keeps that name as long as it exists.
     LIST/set/NAME/FIRST.xml  a page of it
 """
 
-import hashlib
 import json
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
@@ -23,9 +22,6 @@ from itertools import pairwise
 from functions.snapshot import instant
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.seal import refuse_damage
-
-_LONGEST = 200
-"""Characters of a set that is named by itself, because file names have limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +126,3 @@ def list_spans(manifest: Manifest, since: datetime | None) -> list[tuple[datetim
             first = spans.pop()[1].first
         spans.append((stamp, Span(first, publish.last)))
     return [(stamp, span) for stamp, span in spans if span.first <= span.last]
-
-
-def chain_key(folder: str, spec: str | None) -> str:
-    """Return the name of a chain in the folder of a list; `spec` is None for all records."""
-    return f"{_stem(folder, spec)}.json"
-
-
-def page_key(folder: str, spec: str | None, first: int) -> str:
-    """Return the name of a page."""
-    return f"{_stem(folder, spec)}/{first}.xml"
-
-
-def _stem(folder: str, spec: str | None) -> str:
-    if spec is None:
-        return f"{folder}/all"
-    if len(spec) > _LONGEST or spec in (".", ".."):
-        spec = f"sha1-{hashlib.sha1(spec.encode(), usedforsecurity=False).hexdigest()}"
-    return f"{folder}/set/{spec}"

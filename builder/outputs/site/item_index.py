@@ -6,7 +6,6 @@
 So a publish of few items writes one file. A router finds the page of a list by the position.
 """
 
-import hashlib
 import json
 import tempfile
 from collections import defaultdict
@@ -17,6 +16,7 @@ from typing import IO
 
 from builder.outputs.site.site_files import SiteFiles
 from functions.snapshot.seal import refuse_damage
+from functions.snapshot.site_names import digest_name
 
 Entry = tuple[int, int]
 """The number of an item's kind, and the position of its listed version."""
@@ -28,11 +28,6 @@ _FULL, _OVERFULL = 512, 2048
 _RECENT = 4096
 """The most items of `recent.json`."""
 _PARTS = "0123456789abcdef"
-
-
-def digest_identifier(identifier: str) -> str:
-    """Return the SHA-1 of an identifier in hexadecimal."""
-    return hashlib.sha1(identifier.encode(), usedforsecurity=False).hexdigest()
 
 
 def count_digits(items: int) -> int:
@@ -60,7 +55,7 @@ class ItemIndex:
         recent, buckets = self._read(RECENT), dict[str, Mapping[str, Entry]]()
         entries: dict[str, Entry] = {}
         for identifier in identifiers:
-            digest = digest_identifier(identifier)
+            digest = digest_name(identifier)
             entry = recent.get(digest[:16])
             if entry is None:
                 name = self._name(digest)
@@ -73,7 +68,7 @@ class ItemIndex:
 
     def revise(self, changed: Mapping[str, Entry]) -> None:
         """Set the entries of identifiers. Raises StoreError."""
-        entries = {digest_identifier(name)[:16]: entry for name, entry in changed.items()}
+        entries = {digest_name(name)[:16]: entry for name, entry in changed.items()}
         recent = {**self._read(RECENT), **entries}
         if len(recent) > _RECENT:
             buckets = defaultdict[str, dict[str, Entry]](dict)
@@ -93,7 +88,7 @@ class ItemIndex:
         with ExitStack() as stack:
             parts = {p: stack.enter_context(tempfile.TemporaryFile("w+")) for p in _PARTS}
             for identifier, (kind, position) in items:
-                digest = digest_identifier(identifier)[:16]
+                digest = digest_name(identifier)[:16]
                 parts[digest[0]].write(f"{digest} {kind} {position}\n")
                 count += 1
             self.files.write_all(self._list_buckets(parts.values()))

@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from builder.outputs.site.chain import PageChain, chain_key, page_key
+from builder.outputs.site.chain import PageChain
 from builder.outputs.site.site_files import SiteFiles
 from builder.outputs.site.site_lists import SiteList, SiteSnapshot
 from functions.oai.render.template_filters import escape
 from functions.snapshot.manifest import Span
+from functions.snapshot.site_names import chain_key, page_key
 
 Documents = Iterator[tuple[str, bytes]]
 """Names of files, and their content."""

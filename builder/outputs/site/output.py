@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from builder.outputs.output import Output, OutputUpdate
-from builder.outputs.site.site_files import SiteFiles
-from builder.outputs.site.site_state import ROUTER, SiteState
-from builder.outputs.site.verify import site_findings
 from builder.runtime import Runtime
 from builder.snapshot.audit import StoreAudit
 from builder.store.findings import Finding
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore
-from functions.snapshot.layout import SITE
+from functions.snapshot.layout import SITE, SITE_ROUTER
 from functions.snapshot.store import Writer
 
 
@@ -21,7 +18,7 @@ class SiteOutput(Output):
 
     def open(self, configuration: Configuration) -> OutputUpdate:
         """Return the update that `publish.site` wants."""
-        router = (SITE + ROUTER,)
+        router = (SITE_ROUTER,)
         objects, ended = (router, ()) if configuration["publish.site"] else ((), router)
 
         def update(store: Writer, runtime: Runtime) -> None:
@@ -33,6 +30,9 @@ class SiteOutput(Output):
 
     def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
         """Remove what was superseded a day ago, or with `anew` all that it does not name."""
+        from builder.outputs.site.site_files import SiteFiles  # which most publishes do not need
+        from builder.outputs.site.site_state import SiteState
+
         files = SiteFiles(store, SITE)
         with suppress(DamagedStore):  # the next publish makes it anew
             state = SiteState.read(files)
@@ -42,4 +42,6 @@ class SiteOutput(Output):
 
     def verify(self, audit: StoreAudit) -> Sequence[Finding]:
         """Check that its files are there and whole. Raises StoreError."""
+        from builder.outputs.site.verify import site_findings
+
         return [*site_findings(audit)] if audit.listed else ()

@@ -7,16 +7,14 @@ pages in other languages.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from builder.outputs.site.site_lists import SiteSnapshot
 from builder.outputs.site.site_state import WWW
 from functions.http.http_message import OAI_PATH, Call
-from functions.oai.application import OaiParts
 from functions.oai.provider import Provider
 from functions.reading.as_of import AsOf, PointerReading
 from functions.site import dcat
@@ -118,8 +116,6 @@ class PeoplePages:
         provider = Provider(
             repository, configuration, snapshot.formats, present, fields=snapshot.fields
         )
-        shared = OaiParts(
+        return PageParts(
             repository, configuration, present, provider, snapshot.formats, snapshot.renderer
         )
-        same: dict[str, Any] = {f.name: getattr(shared, f.name) for f in fields(shared)}
-        return PageParts(**same)

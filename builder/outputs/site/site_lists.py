@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 
 from builder.outputs.site.chain import PageChain, PageFrame, list_spans
 from functions.config.configuration import Configuration
-from functions.kinds import DOCUMENTED, IN_FORMATS
+from functions.kinds import DOCUMENTED
 from functions.oai.answer import Answer, ColumnsOf, Content, OneRecord, RecordList, Resumption
-from functions.oai.format import Format, Formats, select_available
+from functions.oai.application import FRAME, LARGEST
+from functions.oai.format import Format, Formats, is_selective, select_available
 from functions.oai.render import check
 from functions.oai.render.render import NothingRenderedError, Renderer, lookups
 from functions.oai.request import GET_RECORD, LIST_IDENTIFIERS, LIST_RECORDS
@@ -17,15 +18,11 @@ from functions.oai.set_list import configured_sets
 from functions.reading.as_of import PointerReading
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.record_rows import DOCUMENT
-from functions.reading.repository import PublishedRecord, RecordSelection
+from functions.reading.repository import PublishedRecord, RecordSelection, read_batches
 from functions.snapshot.manifest import Manifest, Span
-from functions.snapshot.oai_name import MANDATORY
 from functions.snapshot.pointer import Pointer, PointerEntry
+from functions.snapshot.site_names import LETTERS
 
-LETTERS = {LIST_RECORDS: "r", LIST_IDENTIFIERS: "i"}
-"""The verbs of lists, and what their folders and tokens begin with."""
-_LARGEST = 3_980_000
-"""The most bytes of the records of a page, as in the answers of a server."""
 _ROWS, _DOCUMENTS = 4096, 256
 """Records read at once, and those with documents, which may be large."""
 _SETS = 1000
@@ -168,7 +165,7 @@ class SiteSnapshot:
             records = batch
             while records:
                 if sheet is None:
-                    largest = None if limit is None else _LARGEST
+                    largest = None if limit is None else LARGEST - FRAME
                     sheet = self.renderer.sheet(self.base_url, largest)
                     first = records[0].position
                 part = records if limit is None else records[: limit - sheet.count]
@@ -242,25 +239,20 @@ class SiteSnapshot:
     def _read(self, list_: SiteList, span: Span) -> Iterator[Sequence[PublishedRecord]]:
         """Yield the records of a list by position."""
         manifest, row = self.manifest, list_.format
-        living, sifts = {k for k, count in manifest.kinds().items() if count}, self._sifts(row)
+        living = {kind for kind, count in manifest.kinds().items() if count}
+        sifts = self._sifts(row)
         columns = (DOCUMENT,) if list_.is_headers else self.fields(row.prefix, manifest.kinds())
-        rest = RecordSelection(
-            tuple(row.crosswalks), span, list_.spec, row.prefix if sifts else None
-        )
+        prefix = row.prefix if sifts else None
+        selection = RecordSelection(tuple(row.crosswalks), span, list_.spec, prefix)
         headers = list_.is_headers and not sifts
         is_large = not headers and living & DOCUMENTED & row.crosswalks.keys()
         limit = _DOCUMENTS if is_large else _ROWS
-        while not rest.is_empty:
-            page = self.repository.page(manifest, rest, limit, headers=headers, fields=columns)
-            if not page:
-                return
-            rest = rest.behind(page[-1].position)
-            yield page
+        return read_batches(
+            self.repository, manifest, selection, limit, headers=headers, fields=columns
+        )
 
     def _sifts(self, row: Format) -> bool:
-        """Return whether records may be unavailable in a format."""
-        sifted = IN_FORMATS & row.crosswalks.keys() & self.manifest.kinds().keys()
-        return row.prefix != MANDATORY and bool(sifted)
+        return is_selective(row, self.manifest.kinds())
 
     def _headers(self, row: Format) -> tuple[object, ...]:
         """Return what the headers of a format depend on."""

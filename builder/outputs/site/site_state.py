@@ -9,9 +9,10 @@ from builder.outputs.site.item_index import ItemIndex
 from builder.outputs.site.site_files import SiteFiles, list_parts
 from builder.snapshot.orphans import ORPHAN_AGE
 from functions.snapshot.errors import DamagedStore
+from functions.snapshot.layout import SITE, SITE_ROUTER
 from functions.snapshot.seal import Instant, Struct, build, encode, refuse_damage, replace
 
-ROUTER = "router.json"
+ROUTER = SITE_ROUTER.removeprefix(SITE)
 """What a router reads; writing it commits an update."""
 STATE = "state.json"
 PROGRESS = "progress.json"
@@ -93,15 +94,15 @@ class SiteState(Struct, frozen=True):
                 page = f"{name.removesuffix('.json')}/{first}.xml"
                 yield from list_parts(page, is_packed=self.is_packed)
 
-    def retire(self, files: SiteFiles, now: datetime | None) -> list[str]:
+    def retire(self, files: SiteFiles, now: datetime | None) -> set[str]:
         """Remove what was superseded a day before `now`, or without it all strays; return these.
 
         Raises DamagedStore and StoreError.
         """
         if now is None:
-            names = self.list_strays(files, [*files.list_names()])
+            names = {*self.list_strays(files, [*files.list_names()])}
         else:
-            names = [name for name, since in self.gone.items() if since <= now - ORPHAN_AGE]
+            names = {name for name, since in self.gone.items() if since <= now - ORPHAN_AGE}
         if names:
             files.remove(names)
             left = {name: at for name, at in self.gone.items() if name not in names}

@@ -15,9 +15,9 @@ from datetime import datetime
 from hashlib import sha256
 from itertools import chain as joined
 
-from builder.outputs.site.chain import PageChain, chain_key, page_key
+from builder.outputs.site.chain import PageChain
 from builder.outputs.site.documents import list_documents, write_router
-from builder.outputs.site.item_index import Entry, ItemIndex, count_digits, digest_identifier
+from builder.outputs.site.item_index import Entry, ItemIndex, count_digits
 from builder.outputs.site.list_revision import PHASES, ListRevision
 from builder.outputs.site.site_files import SiteFiles, list_parts
 from builder.outputs.site.site_lists import SiteList, SiteSnapshot
@@ -31,12 +31,13 @@ from functions.config.configuration import Configuration
 from functions.http.http_message import document_digest
 from functions.kinds import KINDS
 from functions.reading.duck_repository import DuckRepository
-from functions.reading.repository import RecordSelection
+from functions.reading.repository import RecordSelection, read_batches
 from functions.snapshot import oai_name
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.layout import SITE
 from functions.snapshot.manifest import Span
 from functions.snapshot.seal import replace as revise
+from functions.snapshot.site_names import chain_key, digest_name, page_key
 from functions.snapshot.store import Writer
 from functions.store.files import FILE
 
@@ -86,7 +87,7 @@ def update_site(store: Writer, configuration: Configuration, runtime: Runtime) -
 
 def record_key(list_: SiteList, identifier: str) -> str:
     """Return the name of the answer to GetRecord."""
-    return f"{RECORDS}{list_.format.prefix}/{digest_identifier(identifier)}.xml"
+    return f"{RECORDS}{list_.format.prefix}/{digest_name(identifier)}.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,11 +409,8 @@ class SiteUpdate:
         """Yield the identifiers of all items with their entries in the index."""
         numbers = {kind: number for number, kind in enumerate(kinds)}
         manifest = self.snapshot.manifest
-        rest = RecordSelection(tuple(KINDS), Span(1, manifest.last_position))
-        while not rest.is_empty:
-            page = self.snapshot.repository.page(manifest, rest, _ROWS, headers=True)
-            if not page:
-                return
+        selection = RecordSelection(tuple(KINDS), Span(1, manifest.last_position))
+        repository = self.snapshot.repository
+        for page in read_batches(repository, manifest, selection, _ROWS, headers=True):
             for record in page:
                 yield record.identifier, (numbers[record.kind], record.position)
-            rest = rest.behind(page[-1].position)

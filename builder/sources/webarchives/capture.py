@@ -14,7 +14,8 @@ from builder.sources.webarchives.payload import Payload, detect_type, essence
 from builder.sources.webarchives.rules import REDIRECTS, DocumentRules, http_status
 from functions.archive import charset
 from functions.archive.charset import Charset
-from functions.archive.message import DeclaredDigest, HttpHead, charset_of
+from functions.archive.declared_digest import DeclaredDigest
+from functions.archive.message import HttpHead, charset_of
 from functions.archive.record import CUT, RecordBlock, RecordFault, RecordHeader
 from functions.snapshot.oai_name import capture_identity
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from functions.archive.coding import decode_head
-from functions.archive.message import ChunkedDecoder, DeclaredDigest, HttpHead, parse_digest
+from functions.archive.declared_digest import DeclaredDigest, parse_digest
+from functions.archive.message import ChunkedDecoder, HttpHead
 from functions.archive.record import RecordBlock, RecordFault, RecordHeader
 
 _ESSENCE = re.compile(

@@ -6,19 +6,16 @@ page, and others are what pages load. Without a timestamp the newest capture is 
 asterisk all of them.
 """
 
-import re
 from dataclasses import dataclass
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
-from functions.content import header_fields, terms
-from functions.content.protocols import NEWEST, REPLAY
+from functions.content import header_fields
 from functions.content.replay import references
+from functions.content.replay.request import PATH, ReplayRequest, parse_address
 from functions.content.representation import ArgumentError
 from functions.content.terms import NoScope
 from functions.http.http_message import Call
-from functions.snapshot import surt
 
-PATH = REPLAY
 PAGE, STORED, TOP, FRAME = "", "id_", "if_", "fr_"
 """Modifiers: a page with its banner, the bytes as archived, the page itself, a frame in a page."""
 _MODIFIERS = {
@@ -30,29 +27,6 @@ _MODIFIERS = {
     references.REFRESH: FRAME,
 }
 """Modifiers by what a reference is for."""
-_PATH = re.compile(r"(?:([0-9]{1,14})([a-z]{2}_)?/|([0-9]{0,14})\*/)?(.+)", re.DOTALL)
-_CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
-_EARLIEST = "10000101000000"
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayRequest:
-    """A request: timestamp and modifier as written, and the URL. `is_list`: all captures."""
-
-    stamp: str
-    modifier: str
-    url: str
-    is_list: bool = False
-
-    @property
-    def key(self) -> str:
-        """The SURT of the URL."""
-        return surt.of(self.url.encode("utf-8", "surrogateescape"))
-
-    @property
-    def moment(self) -> int:
-        """The timestamp in 14 digits, with what is missing at its minimum; the highest without."""
-        return int(self.stamp + _EARLIEST[len(self.stamp) :]) if self.stamp else NEWEST
 
 
 def read_replay(call: Call) -> ReplayRequest:
@@ -62,16 +36,6 @@ def read_replay(call: Call) -> ReplayRequest:
         return parse_address(f"{path}?{call.query}" if path and call.query else path)
     except NoScope as error:
         raise ArgumentError(f"{error}.") from error
-
-
-def parse_address(text: str) -> ReplayRequest:
-    """Return the request in what follows PATH in an address. Raises NoScope."""
-    match = _PATH.fullmatch(text)
-    if match is None:
-        raise NoScope(f"Ask for {PATH}/TIMESTAMP/URL")
-    stamp, modifier, span, url = match.groups()
-    url = terms.complete_url(unquote(url) if _CODED.match(url) else url)
-    return ReplayRequest(stamp or span or "", modifier or "", url, span is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,8 @@ from functions.config.configuration import Configuration
 from functions.content.capture_row import CaptureRow, capture_url
 from functions.content.near import instant_of
 from functions.content.protocols import SCRIPTS, ContentError
-from functions.content.replay.address import (
-    PATH,
-    STORED,
-    ReplayAddresses,
-    ReplayRequest,
-)
+from functions.content.replay.address import STORED, ReplayAddresses
+from functions.content.replay.request import PATH, ReplayRequest
 from functions.http import http_message
 from functions.http.http_message import Reply
 from functions.oai.render import check

@@ -21,16 +21,15 @@ from functions.content.replay import references
 from functions.content.replay.address import (
     FRAME,
     PAGE,
-    PATH,
     STORED,
     TOP,
     ReplayAddresses,
-    ReplayRequest,
     read_replay,
 )
 from functions.content.replay.banner import BannerPages
 from functions.content.replay.page_bytes import KINDS, LARGEST, PageBytes, size_drawing
 from functions.content.replay.references import LINK, REFRESH
+from functions.content.replay.request import PATH, ReplayRequest
 from functions.content.representation import ArgumentError, Representation
 from functions.content.search import CaptureSearch
 from functions.content.terms import NoScope

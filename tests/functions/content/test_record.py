@@ -13,7 +13,7 @@ import brotli
 import pytest
 import zstandard
 
-from functions.archive.message import DeclaredDigest
+from functions.archive.declared_digest import DeclaredDigest
 from functions.content import archived_payload
 from functions.content.archives import PlacedArchives
 from functions.content.capture_row import CaptureRow

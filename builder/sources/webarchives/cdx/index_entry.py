@@ -21,7 +21,7 @@ from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.identity import Instant
 from builder.sources.webarchives.rules import DocumentRules, refusal_reason
 from builder.sources.webarchives.side_records import MAX_QUERY, METHOD, escape_illegal
-from functions.archive import message
+from functions.archive import declared_digest
 from functions.archive.record import RecordFault, RecordHeader, show, skip_reason
 from functions.snapshot import surt
 from functions.snapshot.oai_name import capture_identity
@@ -55,7 +55,7 @@ _METHOD_ARGUMENT = re.compile(rb"[?&](?:%b)" % b"|".join((_METHOD, *_POST_DATA))
 _METHOD_NAME = re.compile(METHOD)
 _UNLABELLED = {32: b"sha1:", 40: b"sha1:", 64: b"sha256:", 128: b"sha512:"}
 _NOTHING = frozenset(
-    message.DeclaredDigest(name, hashlib.new(name, usedforsecurity=False).digest()).text()
+    declared_digest.DeclaredDigest(name, hashlib.new(name, usedforsecurity=False).digest()).text()
     for name in ("md5", "sha1", "sha256", "sha512")
 )
 """Digests of empty payloads."""
@@ -196,7 +196,7 @@ def parse_digest(value: bytes, faults: list[RecordFault]) -> str | None:
         return None
     bare = b":" not in value and b"=" not in value.rstrip(b"=")
     label = b"md5:" if bare and _MD5.fullmatch(value) else _UNLABELLED.get(len(value), b"")
-    declared = message.parse_digest(label + value if bare else value)
+    declared = declared_digest.parse_digest(label + value if bare else value)
     if declared is None:
         faults.append(("digest-unreadable", "digest", show(value), "published without it"))
         return None

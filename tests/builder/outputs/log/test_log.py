@@ -373,19 +373,19 @@ def test_a_proof_takes_three_requests_and_an_earlier_state_five(
     ):
         proxy.seen.clear()
         prover = Prover(store)
-        made = prover.prove(identifier)
+        bundle = prover.prove(identifier)
         assert len(proxy.took("GET")) <= 3
-        assert verify_bundle(made, [signed.key]).present == present
-        sizes.append(len(made.to_json()))
+        assert verify_bundle(bundle, [signed.key]).present == present
+        sizes.append(len(bundle.to_json()))
         proxy.seen.clear()
         prover.prove(identify(8))
         assert len(proxy.took("GET")) <= 2
         prover.close()
     proxy.seen.clear()
     prover = Prover(store)
-    made = prover.prove(identify(7), first)
+    bundle = prover.prove(identify(7), first)
     assert len(proxy.took("GET")) <= 5
-    assert verify_bundle(made, [signed.key]).until == instant.to_text(signed.world.clock())
+    assert verify_bundle(bundle, [signed.key]).until == instant.to_text(signed.world.clock())
     prover.close()
     store.close()
     assert max(sizes) < 20_000

@@ -23,6 +23,7 @@ from builder.outputs.site.update import SiteUpdate
 from builder.store import durable, folder
 from builder.store.folder import FolderStore
 from functions.snapshot.layout import SITE as SITE_FOLDER
+from functions.snapshot.site_names import digest_name
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
 from tests.builder.kinds.records.test_own import add_run, document
@@ -458,7 +459,7 @@ def test_records_have_files_of_their_own(tmp_path: Path) -> None:
             names = set()
             for prefix in folder.router["formats"]:
                 for record in folder.harvest("r", prefix):
-                    digest = item_index.digest_identifier(record[0])
+                    digest = digest_name(record[0])
                     names.add(f"{prefix}/{digest}.xml")
                     data = (folder.root / f"get/{prefix}/{digest}.xml").read_bytes()
                     assert read_records(etree.fromstring(data)) == [record]

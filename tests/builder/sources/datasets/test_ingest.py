@@ -176,22 +176,23 @@ def dotted(numbers: list[int]) -> str:
 
 
 @given(NUMBERS, NUMBERS)
-def test_dotted_versions_sort_as_their_numbers(one: list[int], two: list[int]) -> None:
-    first, second = version_order("dataverse", dotted(one)), version_order("dataverse", dotted(two))
-    assert first is not None
-    assert second is not None
-    assert (first < second, first == second) == (one < two, one == two)
+def test_dotted_versions_sort_as_their_numbers(low: list[int], top: list[int]) -> None:
+    first, second = (
+        version_order("dataverse", dotted(low)),
+        version_order("dataverse", dotted(top)),
+    )
+    assert None not in (first, second)
+    assert (first < second, first == second) == (low < top, low == top)
 
 
 @given(st.integers(1, 10**12 - 1), st.integers(1, 10**12 - 1))
-def test_counts_and_ids_of_records_sort_as_numbers(one: int, two: int) -> None:
+def test_counts_and_ids_of_records_sort_as_numbers(left: int, right: int) -> None:
     for first, second in (
-        (version_order("zenodo", "9", one), version_order("zenodo", "8", two)),
-        (version_order("zenodo", str(one)), version_order("zenodo", str(two))),
+        (version_order("zenodo", "9", left), version_order("zenodo", "8", right)),
+        (version_order("zenodo", str(left)), version_order("zenodo", str(right))),
     ):
-        assert first is not None
-        assert second is not None
-        assert (first < second) == (one < two)
+        assert None not in (first, second)
+        assert (first < second) == (left < right)
 
 
 @given(st.text(), st.none() | st.text(), st.none() | st.integers(0))

@@ -4,7 +4,7 @@ import pytest
 
 from builder.sources.webarchives import html, identity, payload
 from builder.sources.webarchives import identity as instant
-from functions.archive import charset, message
+from functions.archive import charset, declared_digest
 from functions.content import terms
 from functions.snapshot import oai_name, surt
 
@@ -42,12 +42,12 @@ def test_warc_dates(date, text, code):
 
 
 def test_digests():
-    assert message.parse_digest(b"sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ").text() == (
+    assert declared_digest.parse_digest(b"sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ").text() == (
         "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
     )
     hexadecimal = b"SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709"
-    assert message.parse_digest(hexadecimal).text() == "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
-    assert message.parse_digest(b"sha-256:" + b"ab" * 32).text() == "sha256:" + "ab" * 32
+    assert declared_digest.parse_digest(hexadecimal).text() == "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    assert declared_digest.parse_digest(b"sha-256:" + b"ab" * 32).text() == "sha256:" + "ab" * 32
 
 
 @pytest.mark.parametrize(
