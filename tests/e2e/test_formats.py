@@ -69,8 +69,8 @@ def test_a_faulty_format_of_ones_own_as_documented(published: Home) -> None:
     command, told = SHOWN[1]
     crosswalk = published.folder / "formats" / "crosswalks" / "capture-simple.xml"
     crosswalk.write_text(crosswalk.read_text().replace("{{ title or url }}", "{{ titel or url }}"))
-    for name in (command.removeprefix("sheaf "), "serve"):
-        found = published(name)
+    for name in (command.removeprefix("sheaf "), "serve --port 0"):
+        found = published(*name.split())
         assert (found.code, found.out) == (2, "")
         seen = found.err.replace(f"{published.folder}/", "")
         assert seen.startswith(told.partition(", ...")[0])
