@@ -138,11 +138,11 @@ def test_lines_have_at_most_100_characters(name: str) -> None:
     assert long == []
 
 
-def test_the_documentation_has_at_most_28_900_words() -> None:
+def test_the_documentation_has_at_most_30_500_words() -> None:
     """Code counts; the pipes and rules of tables do not, nor what is made from the commands."""
     written = [name for name in DOCUMENTS[1:] if name != "docs/reference/cli.md"]
     words = [w for name in written for w in text(name).split() if re.search(r"\w", w)]
-    assert len(words) <= 28_900
+    assert len(words) <= 30_500
 
 
 def test_messages_that_are_explained_are_those_of_the_code() -> None:
