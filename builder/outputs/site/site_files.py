@@ -50,9 +50,9 @@ class SiteFiles:
         """Remove files. Raises StoreError."""
         self.store.remove(*(self.folder + name for name in names))
 
-    def list_names(self) -> Iterator[str]:
-        """Yield the names of all files, in byte order."""
-        return (key.removeprefix(self.folder) for key in self.store.keys(self.folder))
+    def list_names(self, beginning: str = "") -> Iterator[str]:
+        """Yield the names of all files that begin so, in byte order."""
+        return (key.removeprefix(self.folder) for key in self.store.keys(self.folder + beginning))
 
     def _pack(self, name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
         for part in reversed(list_parts(name, is_packed=self.is_packed)):

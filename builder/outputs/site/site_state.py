@@ -87,7 +87,8 @@ class SiteState(Struct, frozen=True):
         for name in documents:
             yield from list_parts(name, is_packed=self.is_packed)
         if self.has_records:  # which there are follows from the lists alone
-            yield from (name for name in names if name.startswith(RECORDS))
+            places = tuple(f"{RECORDS}{list_.split('/')[1]}/" for list_ in self.lists)
+            yield from (name for name in names if name.startswith(places))
         for name, chain in self.chains(files, names):
             yield name
             for first in chain.firsts:

@@ -85,11 +85,6 @@ def update_site(store: Writer, configuration: Configuration, runtime: Runtime) -
                     update.run()
 
 
-def record_key(list_: SiteList, identifier: str) -> str:
-    """Return the name of the answer to GetRecord."""
-    return f"{RECORDS}{list_.format.prefix}/{digest_name(identifier)}.xml"
-
-
 @dataclass(frozen=True, slots=True)
 class ChangedItem:
     """An item that changed: its kind and position, the sets that it is or was in, with those above.
@@ -179,8 +174,6 @@ class SiteUpdate:
             is_packed=self.files.is_packed,
             has_records=self._has_records,
         )
-        if before is None or before.has_records > self._has_records:
-            self.files.remove([n for n in self.files.list_names() if n.startswith(RECORDS)])
         self._write_records({}, dict.fromkeys(folders, 1), folders)
         is_apart = before is None or any(
             item.is_withdrawn for item in self._find_changed(before.position).values()
@@ -202,10 +195,8 @@ class SiteUpdate:
             self.files.write_all(joined.from_iterable(map(phase, revisions)))
         gone = joined.from_iterable(revision.list_superseded() for revision in revisions)
         begin = {folder: 1 if folder in anew else state.position + 1 for folder in folders}
-        left = self._write_records(changed, begin, folders)
-        gone = joined.from_iterable(
-            list_parts(n, is_packed=state.is_packed) for n in (*gone, *left)
-        )
+        self._write_records(changed, begin, folders)
+        gone = joined.from_iterable(list_parts(n, is_packed=state.is_packed) for n in gone)
         kinds = tuple(dict.fromkeys((*state.kinds, *manifest.kinds())))
         items = sum(manifest.kinds().values())
         # An interrupted update may have written some entries, of new items or of others.
@@ -271,24 +262,24 @@ class SiteUpdate:
         changed: Iterable[str],
         begin: Mapping[str, int],
         folders: Mapping[str, SiteList],
-    ) -> set[str]:
+    ) -> None:
         """Write the files of records from a position on in each list, if they have their own.
 
-        Return the names of those of changed items that are in a format no more.
+        Those of items that are in a format no more go at once, as GetRecord is one answer.
         """
-        if not self._has_records:
-            return set()
-        rows = {folder: list_ for folder, list_ in folders.items() if not list_.is_headers}
-        left = {record_key(list_, name) for list_ in rows.values() for name in changed}
-
-        def list_files() -> Iterator[tuple[str, bytes]]:
-            for folder, list_ in rows.items():
-                for name, data in self.snapshot.list_records(list_, begin[folder]):
-                    left.discard(record_key(list_, name))
-                    yield record_key(list_, name), data
-
-        self.files.write_all(list_files())
-        return left
+        for folder, list_ in folders.items():
+            if list_.is_headers or not self._has_records:
+                continue
+            place, written = f"{RECORDS}{list_.format.prefix}/", set[str]()
+            records = self.snapshot.list_records(list_, begin[folder])
+            for batch in batches((f"{place}{digest_name(n)}.xml", data) for n, data in records):
+                self.files.write_all(batch)
+                parts = (list_parts(n, is_packed=self.files.is_packed) for n, _ in batch)
+                written.update(joined.from_iterable(parts))
+            changes = (f"{place}{digest_name(name)}.xml" for name in changed)
+            names = joined.from_iterable(list_parts(n, is_packed=True) for n in changes)
+            others = self.files.list_names(place) if begin[folder] == 1 else names
+            self.files.remove([name for name in others if name not in written])
 
     def _commit(
         self,

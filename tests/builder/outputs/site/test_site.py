@@ -476,5 +476,22 @@ def test_records_have_files_of_their_own(tmp_path: Path) -> None:
             world.clock.sleep(90_000)
             world.withdraw(identify(way), **values)  # what is superseded goes
             check()
+        add_run(Home(world.root.parent), "own-3", {0: document(0, "y", "oai_dc", "x")})
+        world.publish(**values)
+        add_run(Home(world.root.parent), "own-4", {0: document(0, "y", "oai_dc")})
+        values["SHEAF_REPOSITORY_NAME"] = "Another"  # all is written anew
+        world.publish(**values)
+        check()
+        for offered in ('["oai_dc"]', '["oai_dc", "mods"]'):
+            values["SHEAF_FORMATS_OFFERED"] = offered
+            world.publish(**values)
+            world.clock.sleep(90_000)
+            world.publish(**values)
+            check()
+        assert [*(world.root / "site/get").rglob("*.gz")]
+        world.publish(**{**values, "SHEAF_SITE_GZIP": "false"})
+        assert not [*(world.root / "site/get").rglob("*.gz")]
+        world.publish(**SITE)
+        world.clock.sleep(90_000)
         world.publish(**SITE)
         assert not (world.root / "site/get").exists()
