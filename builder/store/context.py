@@ -53,8 +53,12 @@ class Context:
 
     @cached_property
     def configuration(self) -> Configuration:
-        """The configuration. Raises ConfigurationError, also if it is missing."""
-        return self._load(needed=self.arguments.store is None)
+        """The configuration.
+
+        Raises ConfigurationError, also if it is missing and nothing else names the store.
+        """
+        is_named = self.arguments.store is not None or configuration.STORE in self.environment
+        return self._load(needed=not is_named)
 
     @cached_property
     def defaults(self) -> Configuration:
@@ -62,7 +66,9 @@ class Context:
         return self._load(needed=False)
 
     def _load(self, *, needed: bool) -> Configuration:
-        remedy = "run `sheaf init`, or name a file with --config"
+        remedy = (
+            f"run `sheaf init`, name a file with --config, or a store with {configuration.STORE}"
+        )
         if not (needed or self.arguments.config):
             remedy = ""
         return configuration.load(self.configuration_path, self.environment, remedy)
@@ -71,11 +77,16 @@ class Context:
     def store(self) -> Store:
         """The store that the arguments or the configuration name.
 
-        Raises UsageError for a web address if the command writes to the store.
+        Raises UsageError for a web address if the command writes to the store, and for a folder
+        that the arguments name and that does not exist, if it only reads.
         """
         store = open_store(*self.store_uri(), self.configuration, self.environment)
-        if isinstance(store, WebStore) and getattr(self.arguments, "writes", False):
+        writes = getattr(self.arguments, "writes", False)
+        if isinstance(store, WebStore) and writes:
             store.refuse_write()
+        is_named = self.arguments.store is not None and not writes
+        if is_named and isinstance(store, FolderStore) and not store.root.is_dir():
+            raise UsageError(f"{store.address}: there is no such folder, so it is no store")
         return store
 
     def published_store(self) -> Store:

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from functions.config.keys import KEYS
 from functions.snapshot.errors import ConfigurationError
 
 FILE = "sheaf.toml"
+STORE = "SHEAF_STORE_URI"
+"""The variable of `store.uri`: where it is set, a configuration file is not needed."""
 _SECRET = re.compile(r"//[^/@]*@")
 _LONGEST = 300
 _BY_NAME = {key.name: key for key in KEYS}
@@ -84,7 +87,7 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{source} is not TOML: {error}") from error
+        raise ConfigurationError(_explain(source, text, str(error))) from error
     values = {key.name: key.default for key in KEYS}
     for section, content in document.items():
         if section in _BY_NAME:  # a list of tables
@@ -142,8 +145,27 @@ def _from_variable(name: str, text: str) -> Any:
 
 
 def _unknown(source: str, name: str, keys: Iterable[str]) -> ConfigurationError:
-    known_keys = ", ".join(sorted(keys))
-    return ConfigurationError(f"{source}: unknown key {name}; known keys: {known_keys}")
+    """Return the error of an unknown key, with the nearest of `keys`, else with all of them."""
+    names, (section, dot, key) = sorted(keys), name.rpartition(".")
+    likely = get_close_matches(key, names, 1)
+    advice = f"is it {section}{dot}{likely[0]}?" if likely else f"known keys: {', '.join(names)}"
+    return ConfigurationError(f"{source}: unknown key {name}; {advice}")
+
+
+def _explain(source: str, text: str, error: str) -> str:
+    """Return what is wrong in a text that is not TOML: the line, and what to do."""
+    reason, _, place = error.partition(" (at ")
+    lines = text.splitlines() or [""]
+    number = int(match[1]) if (match := re.match(r"line (\d+)", place)) else len(lines)
+    line = _SECRET.sub("//...@", lines[min(number, len(lines)) - 1].strip())[:_LONGEST]
+    if twice := re.fullmatch(r"Cannot declare \((.*)\) twice", reason):
+        section = ".".join(re.findall(r"'([^']*)'", twice[1]))
+        reason = f"the section [{section}] stands there twice; put its keys together"
+    elif reason == "Cannot overwrite a value":
+        reason = "this key stands there twice; remove one of the lines"
+    elif reason == "Invalid value":
+        reason = "the value is missing or incomplete; texts stand in quotes"
+    return f"{source} is not TOML, line {number}: {reason}: {line}"
 
 
 def _check(source: str, name: str, value: Any, variable: str = "") -> None:

@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import Protocol
 
 from functions.config.configuration import Configuration
-from functions.http import http_message
+from functions.http import health, http_message
 from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse, Reply
 from functions.http.service import Service
 from functions.oai.answer import Answer, Content, ErrorList, OneRecord, RecordList, SetList
@@ -93,6 +93,7 @@ class Application(Service):
         parts = OaiParts(
             repository, configuration, present, self._provider, formats, self._renderer
         )
+        self._health = health.HealthCheck(present, clock)
         # A cold start has no time for pages and schemas, of which only an operator's have faults.
         self._pages = None if pages is None else cache(partial(pages, parts))
         self._schemas = cache(partial(schemas.schema_replies, self._renderer.places))
@@ -103,7 +104,10 @@ class Application(Service):
         """Answer a request (see Service.answer)."""
         begun = self.timer()
         with s3_request.count_requests() as cost:
-            response = self._attempt(call, seconds, lambda: self._reply(call))
+            if call.path == health.PATH and call.method in ("GET", "HEAD"):
+                response = http_message.write(self._health.answer(), call, self.compress)
+            else:
+                response = self._attempt(call, seconds, lambda: self._reply(call))
         if request:
             response = replace(response, log_fields={"request": request, **response.log_fields})
         self.log(call, response, begun, cost)

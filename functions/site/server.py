@@ -4,7 +4,7 @@ It is apart from `assembly`, because a Lambda function of the pages has no archi
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from functions.content import assembly
 from functions.oai.application import Application
 from functions.reading.duck_repository import DuckRepository
 from functions.site.assembly import site_over
+from functions.snapshot.errors import NothingPublished
 from functions.store import catalog
 from functions.store.slice import open_reader
 
@@ -47,7 +48,8 @@ def open_site(
             compress=compress,
             pages=site_over(repository),
         )
-        metadata.prepare()
+        with suppress(NothingPublished):  # until the first publish, answers are 503
+            metadata.prepare()
         answer: assembly.Answer = metadata.answer
         if settings["content.serve"]:
             content = assembly.application(

@@ -238,7 +238,11 @@ def test_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         result = sheaf(*command)
         assert result.code == 2
         assert "sheaf init" in one_line(result.err)
+    (tmp_path / "store").mkdir()
     assert sheaf("status", "--store", tmp_path / "store").code == 0
+    monkeypatch.setenv("SHEAF_STORE_URI", "store")  # the environment alone configures a server
+    assert sheaf("status").code == 0
+    assert "named.toml" in one_line(sheaf("status", "--config", "named.toml").err)
 
 
 def test_a_wrong_key_is_named(home: Home) -> None:
@@ -274,21 +278,25 @@ def test_init_elsewhere_names_the_store_as_other_commands_do(
 
 def test_nothing_ingested_and_nothing_published(home: Home) -> None:
     assert "sheaf ingest" in one_line(home("publish").err)
-    assert "sheaf publish" in one_line(home("serve", "--port", "0").err)
     assert "sheaf publish" in one_line(home("query", "SELECT 1").err)
     assert home("status").code == 0
 
 
-@pytest.mark.parametrize("command", [["verify"], ["expire", "--keep", "1"]], ids=lambda c: c[0])
-def test_where_there_is_no_store_nothing_is_well(tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("verify", "there is no such folder"),
+        ("status", "there is no such folder"),
+        ("serve --port 0", "there is no such folder"),
+        ("expire --keep 1", "nothing is published in this store yet"),
+    ],
+)
+def test_where_there_is_no_store_nothing_is_well(tmp_path: Path, command: str, reason: str) -> None:
     typo = tmp_path / "typo"
-    result = sheaf(*command, "--store", typo)
+    result = sheaf(*command.split(), "--store", typo)
     assert (result.code, result.out) == (2, "")
-    assert f"{typo}: nothing is published in this store yet" in one_line(result.err)
+    assert f"{typo}: {reason}" in one_line(result.err)
     assert not typo.exists()
-    status = sheaf("status", "--store", typo)
-    assert status.code == 0
-    assert "run `sheaf ingest`" in status.out
 
 
 def test_an_ingested_store_that_was_never_published_is_one(home: Home, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -284,6 +285,32 @@ def entries(path: Path, count: int) -> list[dict[str, Any]]:
 def fetched(url: str) -> None:
     with urllib.request.urlopen(f"{url}?verb=ListSets", timeout=SECONDS) as answer:
         assert answer.status == 200
+
+
+def test_a_server_waits_for_the_first_publish(tmp_path: Path) -> None:
+    """A container may start before there is anything; it is not healthy until there is."""
+
+    def health() -> tuple[int, dict[str, Any]]:
+        try:
+            with urllib.request.urlopen(url.replace("/oai", "/health"), timeout=SECONDS) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.load(refused)
+
+    home = make_home(tmp_path)
+    with command(home, SHEAF_SERVE_POINTER_SECONDS="0") as (url, _):
+        assert health() == (503, {"status": "nothing is published"})
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            fetched(url)
+        home.publish_pages(tmp_path / "a.warc.gz", {"http://www.a.cz/": b"<title>a</title>"})
+        end = time.monotonic() + SECONDS
+        while (answer := health())[0] != 200 and time.monotonic() < end:
+            time.sleep(0.1)
+        assert (answer[1]["status"], answer[1]["snapshot"]) == ("ok", 1)
+        assert answer[1]["age_seconds"] < SECONDS
+        fetched(url)
+        (home.folder / "store").rename(home.folder / "gone")
+        assert health() == (503, {"status": "the store cannot be read"})
 
 
 def test_requests_are_told_on_standard_error(published: Home) -> None:

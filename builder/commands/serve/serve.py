@@ -16,7 +16,7 @@ from functions.config.configuration import Configuration
 from functions.http import wsgi
 from functions.http.wsgi import WsgiApplication
 from functions.site.server import open_site
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import NothingPublished, StoreError
 from functions.store.scratch import Scratch
 
 _ROWS = 8 << 20
@@ -50,11 +50,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Serve OAI-PMH at /oai and pages for people at /.
 
-    It runs until it is interrupted.
+    It runs until it is interrupted. Its state is at /health.
     """
     if context.arguments.site is not None:
         return _serve_site(context, Path(context.arguments.site))
-    recovery.current(context.store)[0].require_newest()
+    try:
+        recovery.current(context.store)[0].require_newest()
+    except NothingPublished:
+        context.say("nothing is published yet: until `sheaf publish`, all answers are 503")
     settings = context.configuration
     if context.arguments.content:
         settings = settings.having("content.serve", True)

@@ -46,7 +46,7 @@ def test_the_environment_overrides() -> None:
     ("text", "said"),
     [
         ("pages = 3", "unknown key pages"),
-        ("[pages]\nrecord = 3", "unknown key pages.record; known keys: identifiers"),
+        ("[pages]\nrecord = 3", "unknown key pages.record; is it pages.records?"),
         ("[pages]\nrecords = 0", "pages.records is 0, expected a number from 1"),
         ('[pages]\nrecords = "7"', 'pages.records is "7", expected a number'),
         ("[pages]\nrecords = true", "pages.records is true"),
@@ -106,7 +106,12 @@ def test_the_environment_overrides() -> None:
         ("[fileset.limits]\nmost = 1", "fileset.limits.most is 1, expected one of the keys files"),
         ("[gather]\nbatch = 5", "gather.batch is 5, expected a table of minutes (minutes from"),
         ("[gather]\nrobots = true", "unknown key gather.robots; known keys: batch,"),
-        ("[repository", "sheaf.toml is not TOML"),
+        ("[repository", "sheaf.toml is not TOML, line 1"),
+        ("\nx =", "sheaf.toml is not TOML, line 2: the value is missing or incomplete; texts"),
+        ("[a.b]\n[a.b]", "line 2: the section [a.b] stands there twice; put its keys together"),
+        ("[a]\nb = 1\nb = 2", "line 3: this key stands there twice; remove one of the lines: b"),
+        ('[a]\nb = "x', "sheaf.toml is not TOML, line 2: Unterminated string: b"),
+        ("[repositry]\na = 1", "unknown key repositry; is it repository?"),
         ("[nonsense]\na = 1", "unknown key nonsense; known keys: content"),
     ],
 )
@@ -199,7 +204,7 @@ def test_a_wrong_variable_is_named() -> None:
 def test_an_unknown_variable_is_refused() -> None:
     with pytest.raises(
         ConfigurationError,
-        match="unknown key SHEAF_PAGES_RECORD; known keys: SHEAF_CONTENT_ADDRESS",
+        match=r"unknown key SHEAF_PAGES_RECORD; is it SHEAF_PAGES_RECORDS\?",
     ):
         configuration.parse("", {"SHEAF_PAGES_RECORD": "5"})
 

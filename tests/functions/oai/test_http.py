@@ -2,11 +2,13 @@
 
 import base64
 import gzip
+import json
+import threading
 from urllib.parse import urlencode
 
 import pytest
 
-from functions.http import service
+from functions.http import health, service
 from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import Pointer
 from tests.functions.oai.client import Client, Page, content
@@ -231,6 +233,31 @@ def test_a_place_is_free_again_after_a_failure(repository, clock):
     assert {client.raw("verb=Identify")["statusCode"] for _ in range(3)} == {503}
     repository.pointer = pointer
     assert client.get("Identify").codes == []
+
+
+def test_health_needs_no_place_and_does_not_wait_for_a_store_that_hangs(
+    repository, clock, monkeypatch
+):
+    monkeypatch.setattr(health, "_SECONDS", 0.05)
+    client = Client(repository, clock, serve_concurrent=1)
+    answers, pointer, hangs = [], repository.pointer, threading.Event()
+
+    def ask_health() -> Pointer:
+        repository.pointer = pointer
+        answers.append(client.raw(path="/health"))
+        return pointer()
+
+    repository.pointer = ask_health
+    assert client.get("Identify").codes == []
+    assert json.loads(answers[0]["body"])["status"] == "ok"
+    repository.pointer = lambda: hangs.wait() and pointer()
+    before = threading.active_count()
+    for _ in range(3):
+        reply = client.raw(path="/health")
+        assert (reply["statusCode"], "cannot be read" in reply["body"]) == (503, True)
+    assert threading.active_count() == before + 1
+    repository.pointer = pointer
+    hangs.set()
 
 
 def test_a_request_that_waits_too_long_is_told_so(repository, clock, monkeypatch):
