@@ -60,6 +60,7 @@ HEAVY = {
     "isal": "builder/serve/server.py functions/archive/inflate.py",
     "lxml": "builder/sources/records/",
     "msgspec": ("builder/store/documents.py functions/kinds/kind.py functions/snapshot/seal.py"),
+    "prometheus_client": "builder/serve/metrics.py",
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/store/suffix_list.py",
     "pymarc": "builder/sources/records/forms/charsets.py",

@@ -117,6 +117,7 @@ SERVE_KEYS: tuple[Field, ...] = (
         Field("-", lambda v: v == "" or check.is_text(v), "a file, - or empty"),
         "access log of `sheaf serve`; -: standard error; empty: no log",
     ),
+    row("serve.metrics", flag(False), "whether `sheaf serve` answers Prometheus at /metrics"),
 )
 
 

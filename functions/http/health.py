@@ -33,21 +33,25 @@ class HealthCheck:
         self._lock = threading.Lock()
         self._flight: Future[PointerReading] | None = None
 
-    def answer(self) -> Reply:
-        """Return the answer: `snapshot` is the one in effect, its age is in seconds."""
-        report: dict[str, Any] = {"status": "ok"}
+    def report(self) -> dict[str, Any]:
+        """Return `status`, and of the snapshot in effect its number and its age in seconds."""
         try:
             entry = self._begin().result(_SECONDS).entry
-            age = self._clock().astimezone(UTC) - entry.effective
-            report |= {
-                "snapshot": entry.snapshot,
-                "effective": instant.to_text(entry.effective),
-                "age_seconds": int(age.total_seconds()),
-            }
         except NothingPublished:
-            report["status"] = "nothing is published"
+            return {"status": "nothing is published"}
         except (StoreError, TimeoutError):
-            report["status"] = "the store cannot be read"
+            return {"status": "the store cannot be read"}
+        age = self._clock().astimezone(UTC) - entry.effective
+        return {
+            "status": "ok",
+            "snapshot": entry.snapshot,
+            "effective": instant.to_text(entry.effective),
+            "age_seconds": int(age.total_seconds()),
+        }
+
+    def answer(self) -> Reply:
+        """Return the report as JSON."""
+        report = self.report()
         status = 200 if "snapshot" in report else 503
         body = json.dumps(report).encode() + b"\n"
         return Reply(status, "application/json", body, {"Cache-Control": UNKEPT})

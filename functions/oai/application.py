@@ -93,7 +93,7 @@ class Application(Service):
         parts = OaiParts(
             repository, configuration, present, self._provider, formats, self._renderer
         )
-        self._health = health.HealthCheck(present, clock)
+        self.health = health.HealthCheck(present, clock)
         # A cold start has no time for pages and schemas, of which only an operator's have faults.
         self._pages = None if pages is None else cache(partial(pages, parts))
         self._schemas = cache(partial(schemas.schema_replies, self._renderer.places))
@@ -105,7 +105,7 @@ class Application(Service):
         begun = self.timer()
         with s3_request.count_requests() as cost:
             if call.path == health.PATH and call.method in ("GET", "HEAD"):
-                response = http_message.write(self._health.answer(), call, self.compress)
+                response = http_message.write(self.health.answer(), call, self.compress)
             else:
                 response = self._attempt(call, seconds, lambda: self._reply(call))
         if request:

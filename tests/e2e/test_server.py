@@ -313,6 +313,32 @@ def test_a_server_waits_for_the_first_publish(tmp_path: Path) -> None:
         assert health() == (503, {"status": "the store cannot be read"})
 
 
+def test_workers_count_together_for_prometheus(published: Home) -> None:
+    settings = {"SHEAF_SERVE_METRICS": "true", "SHEAF_SERVE_WORKERS": "2"}
+    with command(published, **settings) as (url, _):
+
+        def read() -> dict[str, float]:
+            with urllib.request.urlopen(url.replace("/oai", "/metrics"), timeout=SECONDS) as answer:
+                assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+                lines = answer.read().decode().splitlines()
+            return {
+                n: float(v)
+                for n, _, v in (line.rpartition(" ") for line in lines)
+                if v[:1].isdigit()
+            }
+
+        for n in range(20):
+            fetched(url)
+            with urllib.request.urlopen(f"{url}?verb=<{n}>", timeout=SECONDS):
+                pass
+        counts = read()
+    assert counts['sheaf_requests_total{about="ListSets",status="200"}'] == 20
+    assert counts['sheaf_requests_total{about="refused",status="200"}'] == 20
+    assert counts['sheaf_request_seconds_count{about="ListSets"}'] == 20
+    assert (counts["sheaf_store_readable"], counts["sheaf_snapshot"]) == (1, 1)
+    assert counts["sheaf_snapshot_age_seconds"] >= 0
+
+
 def test_requests_are_told_on_standard_error(published: Home) -> None:
     with command(published) as (url, errors):
         fetched(url)

@@ -63,6 +63,7 @@ def run(context: Context) -> int:
         settings = settings.having("content.serve", True)
     open_log(*_find_log(context))  # its error is reported before any worker starts
     pages: Path | None = None
+    counts = Scratch() if settings["serve.metrics"] else None
     if settings["serve.page_cache"]:
         try:
             scratch = Scratch()
@@ -75,7 +76,9 @@ def run(context: Context) -> int:
     # A worker without a share of the concurrent requests would be of no use.
     workers = min(settings["serve.workers"] or cores, settings["serve.concurrent"])
     server = Server(
-        lambda number: _open_worker(context, settings, pages, workers, number),
+        lambda number: _open_worker(
+            context, settings, pages, counts.path if counts else None, workers, number
+        ),
         context.arguments.host,
         context.arguments.port,
         workers,
@@ -124,11 +127,16 @@ def _find_log(context: Context) -> tuple[str, Path]:
 
 
 def _open_worker(
-    context: Context, settings: Configuration, pages: Path | None, workers: int, number: int
+    context: Context,
+    settings: Configuration,
+    pages: Path | None,
+    counts: Path | None,
+    workers: int,
+    number: int,
 ) -> tuple[WsgiApplication, Callable[[], object]]:
     """Open worker `number`'s share of the site, and return what closes it. Raises SheafError.
 
-    `pages` is the folder of kept pages.
+    `pages` is the folder of kept pages, `counts` that of metrics.
     """
     share, more = divmod(settings["serve.concurrent"], workers)
     places = share + (number < more)
@@ -155,4 +163,9 @@ def _open_worker(
             own_host=not settings["repository.base_url"],
             workers=workers,
         )
-    return wsgi.make_application(SharedAnswers(answer, metadata), metadata.mount), close
+    answer = SharedAnswers(answer, metadata)
+    if counts is not None:
+        from builder.serve.metrics import RequestMetrics  # only who wants it loads the library
+
+        answer = RequestMetrics(answer, metadata.health.report, counts)
+    return wsgi.make_application(answer, metadata.mount), close
