@@ -28,7 +28,7 @@ function handler(event) {
     r.querystring = {};
     return r;
   }
-  const body = write(request, faults.length ? faults : file, ROUTER.response_date, ROUTER.base);
+  const body = write(request, faults.length ? faults : file, ROUTER.response_date, ROUTER.base).join('');
   return respond(200, 'text/xml', body);
 }
 

@@ -96,21 +96,22 @@ function parse(pairs, router) {
   return request;
 }
 
-// Returns the document of an answer, `content` being XML or a list of faults.
+// Returns the parts of an answer: texts and what `content` has, which is {parts} or a list of faults.
 function write(request, content, date, base) {
-  if (typeof content !== 'string') {
+  let parts = content.parts;
+  if (!parts) {
     const oai = 'http://www.openarchives.org/OAI/2.0/';
-    content = '<?xml version="1.0" encoding="UTF-8"?>\n<OAI-PMH xmlns="' + oai +
+    parts = ['<?xml version="1.0" encoding="UTF-8"?>\n<OAI-PMH xmlns="' + oai +
       '" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="' + oai + ' ' +
       oai + 'OAI-PMH.xsd">\n<responseDate></responseDate><request></request>\n' +
       content.map(function (fault) {
-        return fault.length < 2 ? fault[0]
-          : '<error code="' + fault[0] + '">' + escapeXml(fault[1]) + '</error>\n';
-      }).join('') + '</OAI-PMH>\n';
+        return '<error code="' + fault[0] + '">' + escapeXml(fault[1]) + '</error>\n';
+      }).join('') + '</OAI-PMH>\n'];
   }
-  const pairs = request.faults.length ? [] : request.pairs;
+  const pairs = request.faults.length ? [] : request.pairs, first = parts[0], end = '</request>';
   const head = '<responseDate>' + date + '</responseDate>\n<request' + pairs.map(function (pair) {
     return ' ' + pair[0] + '="' + escapeXml(pair[1]) + '"';
   }).join('') + '>' + escapeXml(base) + '</request>';
-  return content.replace(HEAD, function () { return head; });
+  return [first.slice(0, first.indexOf('<responseDate>')), head,
+    first.slice(first.indexOf(end) + end.length)].concat(parts.slice(1));
 }

@@ -39,11 +39,11 @@ async function respondOai(request, query, env) {
     return response && response.text();
   };
   const form = readForm(query, request.headers.get('Content-Type'), isPost && await request.text());
-  const result = await answer(form, {read, sha1, base: BASE});
+  const result = await answer(form, {read, open: read, sha1, base: BASE});
   if (result.file) return open(env, result.file, conditions);
-  const tag = '"' + await sha1(result.body.replace(HEAD, '')) + '"';
+  const body = result.parts.join(''), tag = '"' + await sha1(body.replace(HEAD, '')) + '"';
   const same = (conditions.get('If-None-Match') || '').includes(tag);
-  return new Response(same ? null : result.body, {status: same ? 304 : 200, headers: {...CORS,
+  return new Response(same ? null : body, {status: same ? 304 : 200, headers: {...CORS,
     'Cache-Control': 'no-cache', 'Content-Type': 'text/xml; charset=utf-8', ETag: 'W/' + tag}});
 }
 
