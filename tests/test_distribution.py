@@ -18,7 +18,7 @@ from builder import distribution
 from builder.commands.cli import describe_version
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("builder", "functions", "templates")
+PACKAGES = ("builder", "functions", "templates", "sheaf_archive")
 NO_INDEX = ("No matching distribution found for hatchling", "Could not find a version")
 OUTSIDE = {
     name: value
@@ -88,9 +88,19 @@ def test_the_demo_runs_from_the_wheel_alone(tmp_path: Path) -> None:
     assert lines[:2] == [f"sheaf {distribution.version()}", "commit unknown"], told.stderr
     assert lines[3:] == [f"{name} {found}" for name, found in distribution.libraries().items()]
     assert f"duckdb {metadata.version('duckdb')}" in lines
-    where = "import builder, functions; print(builder.__file__, functions.__file__)"
+    (site,) = (tmp_path / "environment").glob("lib/python*/site-packages")
+    assert {path.name for path in site.iterdir() if path.suffix not in (".dist-info", ".pth")} == {
+        "sheaf_archive"
+    }
+    where = "import sheaf_archive, builder, functions; print(builder.__file__, functions.__file__)"
     for path in run(programs / "python", "-c", where, cwd=home).stdout.split():
-        assert path.startswith(str(tmp_path / "environment"))
+        assert path.startswith(str(site / "sheaf_archive"))
+    # A process of a cluster imports it because the first name in a task is this package's.
+    task = "import pickle, sheaf_archive, functools, builder.text as text; "
+    task += "print(pickle.dumps(functools.partial(sheaf_archive.call, text.tally)).hex())"
+    data = run(programs / "python", "-c", task, cwd=home).stdout.strip()
+    load = f"import pickle; print(pickle.loads(bytes.fromhex('{data}')).args[0].__module__)"
+    assert run(programs / "python", "-c", load, cwd=home).stdout == "builder.text\n"
     done = run(programs / "sheaf", "demo", "--once", "--json", "--port", 0, cwd=home)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -103,14 +113,15 @@ def check_files(wheel: Path) -> None:
     assert wheel.name.startswith(f"{distribution.NAME.replace('-', '_')}-")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     wanted = {
-        path.relative_to(ROOT).as_posix()
+        ("" if package == "sheaf_archive" else "sheaf_archive/") + path.relative_to(ROOT).as_posix()
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and path.parent.name != "__pycache__" and path.name != ".gitattributes"
     }
     assert names == wanted
-    assert {"builder/py.typed", "functions/py.typed", "templates/sql/views.sql"} <= names
-    assert "builder/commands/demo/files/library.warc.gz" in names
+    own = {name.removeprefix("sheaf_archive/") for name in names}
+    assert {"builder/py.typed", "functions/py.typed", "templates/sql/views.sql"} <= own
+    assert "builder/commands/demo/files/library.warc.gz" in own
 
 
 def test_a_release_names_the_commit_that_git_archive_wrote(monkeypatch: pytest.MonkeyPatch) -> None:

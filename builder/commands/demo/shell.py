@@ -88,7 +88,7 @@ class Shell:
 
         Raises UsageError with the server's message if it does not start.
         """
-        command = [sys.executable, "-P", "-m", "builder", *self._options, *line]
+        command = [sys.executable, "-P", "-m", "sheaf_archive", *self._options, *line]
         runtime = {
             name: value
             for name, value in self._context.environment.items()

@@ -59,6 +59,8 @@ def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) ->
         from distributed.scheduler import KilledWorker
     except ImportError as error:
         raise UsageError("the engine dask needs `pip install sheaf-archive[dask]`") from error
+    import sheaf_archive  # is in no function of Lambda
+
     # Without a scheduler, Dask starts processes on this machine.
     own = {"n_workers": options.jobs, "threads_per_worker": 1, "dashboard_address": None}
     cluster: dict[str, Any] = {"address": options.scheduler} if options.scheduler else own
@@ -68,7 +70,7 @@ def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) ->
         raise StoreError(f"Dask at {options.scheduler} cannot be used: {error}") from error
     with client:
         # A part may be read twice, so that a worker that is lost costs its parts only.
-        futures = client.map(work, indexes, pure=False)
+        futures = client.map(partial(sheaf_archive.call, work), indexes, pure=False)
         for future in as_completed(futures):
             try:
                 yield future.result()
@@ -86,6 +88,8 @@ def _read_on_spark(work: Work, indexes: Sequence[int], options: EngineOptions) -
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise UsageError("the engine spark needs `pip install sheaf-archive[spark]`") from error
+    import sheaf_archive  # is in no function of Lambda
+
     builder = SparkSession.builder.appName("sheaf ingest")
     if options.scheduler:
         builder = builder.master(options.scheduler)
@@ -100,7 +104,8 @@ def _read_on_spark(work: Work, indexes: Sequence[int], options: EngineOptions) -
     with session:
         chunks = session.sparkContext.parallelize(indexes, len(indexes))
         try:
-            results = chunks.map(partial(_try_work, work)).collect()
+            task = partial(sheaf_archive.call, partial(_try_work, work))
+            results = chunks.map(task).collect()
         except (PySparkException, Py4JError) as error:
             raise StoreError(
                 f"Spark gave up: {_first_cause(error)}. Its workers need Sheaf in the Python that "
