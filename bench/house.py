@@ -24,6 +24,7 @@ ROOMS = (
     "builder.publish",
     "builder.outputs",
     "builder.kinds",
+    "builder.check",
     "builder.sources",
     "builder.snapshot",
     "builder.obi",
@@ -53,6 +54,9 @@ FAMILIES = (
 """Packages whose folders are members of a family."""
 MEMBER_IMPORTS = {
     # Importer: the members that it imports, beside commands, aws and the registries.
+    "builder.check": {
+        "builder.sources.harvest",
+    },
     # Restore and exports are made of them: a row would only hide whose bytes they write.
     "builder.exports": {
         "builder.exports.restore",
@@ -115,6 +119,7 @@ _PLACEHOLDERS = frozenset(
 """Names of variables that do not say what they hold."""
 _STORED_KEYS = {
     # module and name: keys of stored documents and of reports, which stay as they are
+    "builder.check.checks means",
     "builder.sources.datasets.item given",
     "builder.sources.harvest.ingest known",
     "builder.sources.harvest.run going",

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from builder.check.checks import load_checks
 from builder.commands.command_table import COMMANDS
 from builder.sources.datasets.status import STATUSES
 from builder.sources.datasets.strategies.choice import STRATEGIES
@@ -32,6 +33,14 @@ def statuses() -> Iterator[str]:
     for one in STATUSES.values():
         meaning = one.meaning + ("; may pass" if one.retryable else "")
         yield f"| `{one.name}` | {one.family} | {one.scope} | {meaning} |"
+
+
+def checks() -> Iterator[str]:
+    """Yield the lines of the table of checks."""
+    yield "| Check | What must hold | Section | Severity |"
+    yield "|---|---|---|---|"
+    for check in load_checks().values():
+        yield f"| `{check.number}` | {check.title} | {check.section} | {check.severity} |"
 
 
 def commands() -> Iterator[str]:
@@ -74,6 +83,7 @@ def _usage(action: argparse.Action) -> str:
 TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "strategies": strategies,
     "statuses": statuses,
+    "checks": checks,
     "commands": commands,
 }
 

@@ -107,6 +107,16 @@ _ROWS = (
         "a harvest failed, or is not complete",
     ),
     Command(
+        "check",
+        "make",
+        "Check any OAI-PMH repository: the protocol, its lists and its records.",
+        (
+            "sheaf check https://archive.example.org/oai",
+            "sheaf check https://archive.example.org/oai --set serials --json",
+        ),
+        "something breaks harvesters or the specification",
+    ),
+    Command(
         "publish",
         "make",
         "Publish the ingested data as the next snapshot.",

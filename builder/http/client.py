@@ -67,7 +67,8 @@ class FetchRequest:
     the query to a redirect that has no query. `stop` ends this request alone. `record` keeps
     redirects for Response.redirects. `reuse` allows a kept connection, see HttpClient.keep_alive:
     whoever sets it checks the content by a digest. `upload` opens bytes to be sent with PUT, as
-    many as `headers` say in Content-Length; without it, the request is a GET.
+    many as `headers` say in Content-Length, and `form` has those to be sent with POST; without
+    both, the request is a GET.
     """
 
     url: str
@@ -83,6 +84,7 @@ class FetchRequest:
     record: bool = False
     reuse: bool = False
     upload: Callable[[], Iterable[bytes]] | None = None
+    form: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,14 +207,19 @@ class HttpClient:
         headers = {"User-Agent": self.agent, **request.headers, **own}
         budget = Budget(limits, self.stop, self.clock, request.stop)
         keep, body = self._keeps(request), request.upload() if request.upload else None
-        with self._connections.send(request.url, headers, budget, keep=keep, body=body) as response:
+        method = "GET" if body is None else "PUT"
+        if request.form:
+            method, body = "POST", [request.form]
+        with self._connections.send(
+            request.url, headers, budget, keep=keep, method=method, body=body
+        ) as response:
             if own:
                 public = tuple(pair for pair in response.sent if pair[0] not in own)
                 response = replace(response, sent=public)
             yield response
 
     def _keeps(self, request: FetchRequest) -> bool:
-        return (self.keep_alive or request.reuse) and request.upload is None
+        return (self.keep_alive or request.reuse) and not (request.upload or request.form)
 
     def _rules(self, request: FetchRequest) -> RobotRules:
         way = Redirects(request.url)

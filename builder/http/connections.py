@@ -185,9 +185,10 @@ class Connections:
         budget: Budget,
         *,
         keep: bool = False,
+        method: str = "GET",
         body: Iterable[bytes] | None = None,
     ) -> Iterator[Response]:
-        """Give the response to a GET of `url`, which is sent as it is written, or a PUT of `body`.
+        """Give the response to a request of `url`, which is sent as it is written, with `body`.
 
         With `keep`, the connection may have been used before, and may be used again. Raises
         FetchError and Deferred, also while the body is read.
@@ -206,9 +207,8 @@ class Connections:
         sent = {"Host": _host_field(*target[:3]), **headers}
         if not keep:
             sent["Connection"] = "close"
-        connection, answer = self._send(
-            target, path + "?" * url.endswith("?"), sent, budget, keep=keep, body=body
-        )
+        path += "?" * url.endswith("?")
+        connection, answer = self._send(target, path, sent, budget, keep, method, body)
         original: Any = answer._original_response
         try:
             budget.begin_body()
@@ -253,8 +253,8 @@ class Connections:
         path: str,
         fields: Mapping[str, str],
         budget: Budget,
-        *,
         keep: bool,
+        method: str,
         body: Iterable[bytes] | None,
     ) -> tuple[_Connection, HTTPResponse]:
         scheme, host, port, proxy = target
@@ -274,7 +274,7 @@ class Connections:
                 budget.send()
                 with _wrap_errors("bad-answer"):
                     connection.request(
-                        "GET" if body is None else "PUT",
+                        method,
                         path,
                         body=None if body is None else _pieces(body, budget),
                         headers=fields,

@@ -57,6 +57,14 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
         "least_rate": 100,
         "max_bytes": 256_000_000,
     },
+    "check": {
+        "host_seconds": 0.2,
+        "connect_seconds": 20,
+        "first_byte_seconds": 60,
+        "total_seconds": 90,
+        "least_rate": 100,
+        "max_bytes": 64_000_000,
+    },
     "ingest": {
         "host_concurrent": 8,
         "host_seconds": 0,

@@ -1,0 +1,51 @@
+"""Exchanges of a visit: requests and what came for each."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+Arguments = tuple[tuple[str, str], ...]
+"""Names and values in the order in which they are sent; a name may come twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its response; `status` is 0 if there was none, and `trouble` says why.
+
+    `fields` are the first header field of each name, in lower case. `body` is unpacked. `size` is
+    the number of its bytes, `seconds` the time until it was complete. `lost_query` means that a
+    redirect had no query. `code` is that of builder.http.errors. `coded` tells the coding.
+    """
+
+    arguments: Arguments
+    url: str
+    method: str = "GET"
+    status: int = 0
+    fields: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    size: int = 0
+    seconds: float = 0.0
+    trouble: str = ""
+    code: str = ""
+    coded: str = ""
+    lost_query: bool = False
+
+    @property
+    def verb(self) -> str:
+        """The verb that was sent, or ""."""
+        return dict(self.arguments).get("verb", "")
+
+    def curl(self, header_names: Iterable[str] = ()) -> str:
+        """Return the request as a command line; values of the named headers are left out."""
+        words = ["curl", "-sS"]
+        for name in header_names:
+            words += ["-H", f"{name}: ..."]
+        if self.method == "POST":
+            words += ["-d", urlencode(self.arguments)]
+        return shlex.join([*words, self.url])
+
+
+def address(base_url: str, arguments: Arguments) -> str:
+    """Return the URL of a request by GET."""
+    return f"{base_url}{'&' if '?' in base_url else '?'}{urlencode(arguments)}"

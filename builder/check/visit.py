@@ -1,0 +1,166 @@
+"""Visit of a repository: what is asked, in order, within the budget of its asker."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from builder.check.arguments import check_arguments
+from builder.check.asker import Asker
+from builder.check.checks import CheckCard
+from builder.check.conversation import Conversation
+from builder.check.dates import check_windows, judge_datestamps
+from builder.check.exchange import Exchange
+from builder.check.lists import ListedItem, PageWalk, judge_walk, list_items, walk_list
+from builder.check.protocol import judge_identify
+from builder.check.reply import OaiReply
+from builder.check.sample import RecordSample, SampledRecord
+from builder.check.sets import check_formats, check_items, check_sets, compare_lists
+from builder.runtime import Clock
+from functions.snapshot.instant import from_datestamp
+
+_PAGES, _PAGES_OF_LARGE = 100, 12
+"""Pages of a list that are walked, and of one that is known to have more than these."""
+_OTHER_FORMATS = 3
+_SOFTWARE = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in {
+        "DSpace": r"dspace",
+        "EPrints": r"eprints? server|eprints 3",
+        "OJS": r"open journal systems|pkp\.sfu\.ca",
+        "Dataverse": r"dataverse",
+        "Invenio": r"invenio|zenodo",
+        "Islandora": r"islandora",
+        "Sheaf": r"sheaf",
+    }.items()
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitOptions:
+    """What is checked: the format, perhaps one set, and the size of the sample.
+
+    `namespaces` are of formats to sample besides. `previous` is the report of an earlier visit.
+    """
+
+    prefix: str = "oai_dc"
+    set: str | None = None
+    sample: int = 200
+    namespaces: frozenset[str] = frozenset()
+    previous: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Visit:
+    """What a visit brought, beside its card: exchanges, fields of Identify, formats, records."""
+
+    url: str
+    begun: str = ""
+    seconds: float = 0.0
+    exchanges: Sequence[Exchange] = ()
+    identify: Mapping[str, str] = field(default_factory=dict)
+    formats: Sequence[Mapping[str, str]] = ()
+    sets: int | None = None
+    walk: PageWalk | None = None
+    clock: int | None = None
+    software: str | None = None
+    sample: Sequence[SampledRecord] = ()
+
+
+def visit(asker: Asker, card: CheckCard, clock: Clock, options: VisitOptions) -> Visit:
+    """Ask a repository all there is to ask, judge the answers on the card, and return the rest."""
+    began = clock()
+    talk = Conversation(asker, card, clock)
+    result = Visit(asker.base_url, talk.begun, exchanges=talk.exchanges)
+    reply = talk.ask_verb("Identify")
+    if reply is None or reply.page is not None or not talk.exchanges:
+        if reply is not None and reply.is_list:
+            _read_identify(talk, result, reply)
+            _check_http(talk, reply)
+        result.formats = check_formats(talk)
+        _check_lists(talk, result, options)
+        check_arguments(talk, options.prefix, result.identify.get("granularity", ""))
+    for other in talk.others():
+        if other.page is not None:
+            _judge_dates(talk, result, list_items(other))
+    result.seconds = round((clock() - began).total_seconds(), 1)
+    return result
+
+
+def _read_identify(talk: Conversation, result: Visit, reply: OaiReply) -> None:
+    result.identify = judge_identify(talk.card, reply, talk.asker.base_url)
+    date = from_datestamp((reply.page.date if reply.page else "") or "")
+    if date is not None:
+        result.clock = round((date - talk.clock()).total_seconds())
+    fields = reply.exchange.fields
+    betrayed = " ".join([fields.get("server", ""), fields.get("x-powered-by", "")]).encode()
+    body = (betrayed + reply.exchange.body).decode("utf-8", "replace")
+    result.software = next((n for n, pattern in _SOFTWARE.items() if pattern.search(body)), None)
+
+
+def _check_http(talk: Conversation, reply: OaiReply) -> None:
+    """Ask Identify again by POST, and without compression."""
+    posted = talk.ask(("verb", "Identify"), method="POST", wrong=True)
+    if posted is None:
+        talk.card.leave(talk.asker.reason, "H07", "H08")
+        return
+    seen = f"status {posted.exchange.status}, {', '.join(posted.codes) or 'another answer'}"
+    same = (
+        posted.page is not None and reply.page is not None and posted.page.rows == reply.page.rows
+    )
+    talk.card.hold("H07", same, seen, request=posted.number)
+    plain = talk.ask(("verb", "Identify"), coding="identity")
+    if plain is not None:
+        coded = plain.exchange.coded
+        talk.card.hold("H08", not coded, f"{coded}, though not accepted", request=plain.number)
+
+
+def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> None:
+    left = talk.asker.seconds_left()
+    arguments = {"metadataPrefix": options.prefix}
+    if options.set is not None:
+        arguments["set"] = options.set
+    listing = walk_list(talk, "ListSets", {}, _PAGES, left * 0.85)
+    if listing.seconds or listing.ended:
+        result.sets = listing.size or listing.count
+    sample = RecordSample(options.sample)
+    most = (_PAGES, left * 0.5, sample, _PAGES_OF_LARGE)
+    walk = result.walk = walk_list(talk, "ListRecords", arguments, *most)
+    if not walk.ended:
+        talk.card.leave(walk.stopped, "L01", "L02", "L03", "L06", "L07", "L12")
+    judge_walk(talk, walk)
+    identifiers = walk_list(talk, "ListIdentifiers", arguments, 2, left * 0.3)
+    others = [identifiers, *check_sets(talk, listing, walk, left * 0.3)]
+    check_items(talk, walk)
+    check_windows(talk, walk, result.identify, sample)
+    compare_lists(talk, walk, others)
+    items = [*walk.items, *(item for other in others for item in other.items)]
+    _judge_dates(talk, result, items)
+    dead = [item for item in items if item.deleted]
+    if result.identify.get("deletedRecord") == "no":
+        where = (dead[0].identifier, dead[0].request) if dead else ()
+        talk.card.hold("X01", not dead, "deletedRecord is no, and it lists a deleted one", *where)
+    result.sample = [*sample.records(), *_sample_others(talk, result, options, left * 0.1)]
+
+
+def _judge_dates(talk: Conversation, result: Visit, items: Sequence[ListedItem]) -> None:
+    dates = {n: date for n, date in enumerate(talk.dates) if date}
+    judge_datestamps(talk, items, dates, result.identify)
+
+
+def _sample_others(
+    talk: Conversation, result: Visit, options: VisitOptions, reserve: float
+) -> Sequence[SampledRecord]:
+    """Return records of other formats: of those that are asked for, else of the first."""
+    others = [r for r in result.formats if r.get("metadataPrefix", "") not in ("", options.prefix)]
+    wanted = [r for r in others if r.get("metadataNamespace") in options.namespaces] or others[:1]
+    records: list[SampledRecord] = []
+    for row in wanted[:_OTHER_FORMATS]:
+        if talk.asker.seconds_left() > reserve:
+            sample = RecordSample(options.sample)
+            arguments = {"metadataPrefix": row["metadataPrefix"]}
+            if options.set is not None:
+                arguments["set"] = options.set
+            walk_list(talk, "ListRecords", arguments, 3, reserve, sample)
+            records += sample.records()
+    return records
