@@ -1,9 +1,7 @@
 """`sheaf fileset`."""
 
 import argparse
-import hashlib
 import json
-import os
 import sys
 import threading
 from collections import Counter
@@ -21,7 +19,6 @@ from builder.errors import UsageError
 from builder.http.settings import http_settings
 from builder.progress import ProgressBar
 from builder.sources.datasets import request, status, wiring
-from builder.sources.datasets.download.parts import PartialFolder
 from builder.sources.datasets.ingest import Ingest, by_turns
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import Queue, connect_queue
@@ -76,7 +73,7 @@ def run(context: Context) -> int:
                 _tells_lines(arguments),
                 dry=True,
             )
-            process = partial(_ingest(context, scratch, None, stop).process, dry=True)
+            process = partial(_ingest(context, scratch, stop).process, dry=True)
             _carry_out(context, process, requests, stop, tale.tell)
         else:
             tale = _archive(context, stack, stop)
@@ -90,10 +87,7 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     arguments = context.arguments
     queue = connect_queue(arguments.queue) if arguments.queue else None
     journal = stack.enter_context(open_journal(context.scratch(), context.store.address))
-    # The folder of the downloads of this store's datasets is the same for all processes.
-    address = hashlib.sha256(os.fsencode(context.store.address)).hexdigest()[:16]
-    parts = PartialFolder(context.scratch() / f"downloads-{address}")
-    ingest = _ingest(context, journal.scratch, parts, stop)
+    ingest = _ingest(context, journal.scratch, stop)
     written = Results(context.store, journal.folder / "rows", context.now)
     keeping = Keeping(written, journal, queue.settle if queue else lambda outcome: None)
     _abort_uploads(context)
@@ -151,9 +145,7 @@ def _abort_uploads(context: Context) -> None:
             context.store.abort_uploads(prefix, context.now() - age)
 
 
-def _ingest(
-    context: Context, scratch: Path, parts: PartialFolder | None, stop: threading.Event
-) -> Ingest:
+def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
     settings = context.configuration
     materials = Materials(
         store=context.store,
@@ -162,7 +154,7 @@ def _ingest(
         environment=context.environment,
         clock=context.now,
         scratch=scratch,
-        parts=parts,
+        sleep=context.sleep,
     )
     return wiring.ingest(materials, stop, settings["fileset.request_seconds"])
 

@@ -1,8 +1,7 @@
 """Wiring: creates the parts of the fileset ingest from the configuration.
 
 The parts are the access to platforms over HTTP for a whole run, the strategies by name, and the
-ingest itself. A dataset is held so that two processes fetch it once, and is continued by a later
-one.
+ingest itself. A dataset is held so that two processes fetch it once.
 """
 
 import hashlib
@@ -25,7 +24,6 @@ from builder.http.politeness import HostQueue
 from builder.http.settings import HttpSettings, http_settings
 from builder.sources.datasets.download.api import PlatformApi
 from builder.sources.datasets.download.download import FileDownloader
-from builder.sources.datasets.download.parts import DatasetParts, PartialFolder
 from builder.sources.datasets.ingest import Ingest
 from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem
 from builder.sources.datasets.manifest_file import wrap_store_errors
@@ -122,8 +120,8 @@ class Materials:
     """Dependencies of strategies.
 
     `scratch` is a folder on this machine for temporary files. `environment` may have the keys for
-    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY). With `parts`, a later process continues downloads,
-    and two processes fetch a dataset once.
+    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY). With `sleep`, which waits for seconds, two processes
+    fetch a dataset once.
     """
 
     store: Writer
@@ -132,7 +130,7 @@ class Materials:
     environment: Mapping[str, str]
     clock: Callable[[], datetime]
     scratch: Path
-    parts: PartialFolder | None = None
+    sleep: Callable[[float], None] | None = None
 
     def wall(self) -> float:
         """Return the seconds since 1970."""
@@ -140,21 +138,17 @@ class Materials:
 
 
 def make_strategy(
-    materials: Materials,
-    name: str,
-    until: float,
-    go_on: Callable[[], None],
-    parts: DatasetParts | None = None,
+    materials: Materials, name: str, until: float, go_on: Callable[[], None]
 ) -> ArchivingStrategy:
     """Create a strategy by name; it downloads nothing after `until` (the clock of `ways`).
 
-    `go_on` is called now and then, and raises FilesetError to end a request. Downloads are
-    continued from `parts`. Raises FilesetError (not-implemented) for a name that is none.
+    `go_on` is called now and then, and raises FilesetError to end a request. Raises FilesetError
+    (not-implemented) for a name that is none.
     """
     if name not in STRATEGIES:
         raise FilesetError("not-implemented", f"there is no strategy {name}")
     ways, scratch = materials.ways, materials.scratch
-    common = (materials.store, replace(ways.downloader(until), parts=parts), materials.settings)
+    common = (materials.store, ways.downloader(until), materials.settings)
     if name.startswith("web-"):
         return Captured(name, *common, scratch, materials.wall, go_on=go_on)
     if name.startswith("archiveorg-"):
@@ -174,34 +168,27 @@ def archive(
 ) -> ArchiveStrategyResult:
     """Archive an item by the strategy `name`, or by the one that has archived other files of it.
 
-    The other parameters are as for `make_strategy`. With `parts` of the materials, the dataset is
-    held meanwhile: by its folder's lock on this machine, and by a lease in the store on all. Raises
-    FilesetError.
+    The other parameters are as for `make_strategy`. With `sleep` of the materials, a lease in the
+    store holds the dataset meanwhile. Raises FilesetError.
     """
     strategy = make_strategy(materials, name, until, go_on)
     if (existing := strategy.check_existing(item)) is not None:
         return existing
-    store, folder = materials.store, materials.parts
+    store = materials.store
     with wrap_store_errors(item):
         base = record.locate(store, item)
         name = record.begun_by(store, base) or name
-    if folder is None:
-        return make_strategy(materials, name, until, go_on).process(item)
-    together = name.startswith("web-") or name.endswith("-bundled")
-    leases = Leases(store, materials.wall, folder.sleep)
+    strategy = make_strategy(materials, name, until, go_on)
+    if materials.sleep is None:
+        return strategy.process(item)
+    leases = Leases(store, materials.wall, materials.sleep)
     digest = hashlib.sha256(base.encode()).hexdigest()[:32]
     with (
-        folder.hold(base, go_on, lasting=together) as parts,
         wrap_store_errors(item),
         leases.hold(f"{LEASES}{digest}.json", go_on) as waited,
     ):
-        strategy = make_strategy(materials, name, until, go_on, parts)
-        waited = waited or (parts is not None and parts.waited)
         done = strategy.check_existing(item) if waited else None
-        done = done or strategy.process(item)
-        if parts is not None:
-            parts.clear()
-        return done
+        return done or strategy.process(item)
 
 
 def ways(settings: Configuration, stop: threading.Event, clock: Callable[[], datetime]) -> Ways:

@@ -31,13 +31,10 @@ from builder.sources.datasets.download.exchanges import (
     digits,
     mark_exchanges,
 )
-from builder.sources.datasets.download.parts import DatasetParts, FilePart
 from builder.sources.datasets.item import GIT, REPLICAS, FilesetManifestFile
 from builder.sources.datasets.manifest_file import EVERY, Digests, begin_digests, best_digest
 from builder.sources.datasets.protocols import FilesetError, OpenSink, Received, ZipSink
-from builder.sources.datasets.result import to_json
 from builder.sources.datasets.status import FAIL_ALONE
-from builder.store.documents import build
 
 _TYPES = mimetypes.MimeTypes()  # Python's own table, the same on every system
 _ERRORS = frozenset({"error", "errors", "error_message", "errormessage", "exception"})
@@ -71,15 +68,11 @@ class RestartDownload(Exception):
 
 @dataclass(slots=True)
 class PartialDownload:
-    """The received part of a file. With `unpack`, a content coding is decoded, if there is one.
-
-    What a later process could continue is also written to `part`.
-    """
+    """The received part of a file. With `unpack`, a content coding is decoded, if there is one."""
 
     file: FilesetManifestFile
     limit: int
     sink: ZipSink
-    part: FilePart | None = None
     unpack: bool = False
     head: Received | None = None
     coding: str | None = None
@@ -100,10 +93,7 @@ class PartialDownload:
 
     def can_continue(self) -> bool:
         """Return whether only the missing bytes can be requested."""
-        return bool(self.size) and self._may_continue()
-
-    def _may_continue(self) -> bool:
-        if self.coding or self._refuses:
+        if not self.size or self.coding or self._refuses:
             return False
         return self._tag is not None or best_digest(self.file) is not None
 
@@ -161,24 +151,6 @@ class PartialDownload:
             last=describe_answer(answer, at),
             redirects=describe_redirects(answer),
         )
-        if self.part is not None and self._may_continue():
-            state = {"first": self._first, "tag": self._tag, "total": self._total}
-            self.part.begin({**state, "head": to_json(self.head)})
-
-    def resume(self) -> None:
-        """Take what an earlier process received. Raises RestartDownload if that is too much."""
-        earlier = self.part and self.part.read()
-        if not earlier:
-            return
-        state, came = earlier
-        self.head = build(Received, state["head"])
-        self._first = (state["first"][0], state["first"][1])
-        self._tag, self._total = state["tag"], state["total"]
-        for data in came:
-            if self.size + len(data) > self._most():
-                raise RestartDownload
-            self._digests.take(data)
-            self.sink.write(data)
 
     def _continue(self, answer: Response) -> None:
         """Check that a response with status 206 is the rest of the same file.
@@ -244,15 +216,10 @@ class PartialDownload:
 
     def _write(self, data: bytes) -> None:
         size = self.size + len(data)
-        if size > self._most():
+        if size > (self.limit if self.file.size is None else min(self.file.size, self.limit)):
             self._measure(size, f"{self.size} {self._digests.of('sha256')}")
         self._digests.take(data)
         self.sink.write(data)
-        if self.part is not None:
-            self.part.write(data)
-
-    def _most(self) -> int:
-        return self.limit if self.file.size is None else min(self.file.size, self.limit)
 
     def finish(self) -> Received:
         """Return the complete file. Raises ContentMismatch if it is not the platform's file.
@@ -353,17 +320,13 @@ STATUSES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDownloader:
-    """Downloads files: at most `tries` and `seconds` for each, and nothing after `until`.
-
-    With `parts`, it continues what an earlier process received of them.
-    """
+    """Downloads files: at most `tries` and `seconds` for each, and nothing after `until`."""
 
     client: HttpClient
     tries: int
     seconds: float
     until: float
     limits: Limits = field(default_factory=Limits)
-    parts: DatasetParts | None = None
 
     def download(
         self,
@@ -405,21 +368,13 @@ class FileDownloader:
         if not file.platform_url:
             raise FilesetError("error-platform-download", "the platform declares no URL for it")
         until = min(self.until, self.client.clock() + self.seconds)
-        part = None if self.parts is None else self.parts.open(file)
-        work = _Work(self, file, limit, until, left=self.tries, part=part, stop=stop)
-        received = None
-        try:
-            while received is None:
-                try:
-                    with open_sink() as sink:
-                        received = work.fill(sink)
-                except RestartDownload as restart:
-                    work.ranges = work.ranges and not restart.is_other
-                    work.forget()
-            return received
-        finally:
-            if part is not None:
-                part.close(whole=received is not None)
+        work = _Work(self, file, limit, until, left=self.tries, stop=stop)
+        while True:
+            try:
+                with open_sink() as sink:
+                    return work.fill(sink)
+            except RestartDownload as restart:
+                work.ranges = work.ranges and not restart.is_other
 
 
 @dataclass(slots=True)
@@ -431,7 +386,6 @@ class _Work:
     limit: int
     until: float
     left: int
-    part: FilePart | None
     stop: Stop | None = None
     ranges: bool = True
     unpack: bool | None = None
@@ -441,10 +395,7 @@ class _Work:
 
     def fill(self, sink: ZipSink) -> Received:
         """Fill a sink from the start. Raises RestartDownload, and FilesetError to give up."""
-        partial = PartialDownload(self.file, self.limit, sink, self.part)
-        partial.resume()
-        if partial.size and best_digest(self.file) and partial.is_whole():
-            return partial.finish()
+        partial = PartialDownload(self.file, self.limit, sink)
         while True:
             before = partial.size
             try:
@@ -504,14 +455,8 @@ class _Work:
         if partial.size and not continues:
             raise RestartDownload from failure
 
-    def forget(self) -> None:
-        """Remove the part: it cannot be continued."""
-        if self.part is not None:
-            self.part.forget()
-
     def _reject(self, mismatch: ContentMismatch, partial: PartialDownload) -> None:
         """Restart, perhaps with the coding switched; give up if the same bytes came twice."""
-        self.forget()
         if partial.coding and self._switch():
             raise RestartDownload from mismatch
         last, self.mismatch = self.mismatch, mismatch

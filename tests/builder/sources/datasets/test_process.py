@@ -18,7 +18,7 @@ import pytest
 
 from builder.store.folder import FolderStore
 from tests.builder.obi.test_ocfl import content
-from tests.builder.sources.datasets.body import Generated, digest
+from tests.builder.sources.datasets.body import digest
 from tests.builder.sources.datasets.command import Command
 from tests.builder.sources.datasets.invenio import BODIES, Site, reach
 from tests.builder.sources.datasets.platform import STRATEGIES
@@ -149,38 +149,6 @@ def test_a_dataset_is_restored_under_its_paths(site: Here, strategy: str) -> Non
     (folder / "data" / "c.bin").unlink()
     assert restore(0, first["identifier"])["restored"] == 1
     assert site.told(2, "restore", "10.5072/other", str(folder)) == {}
-
-
-LARGE = {"0.bin": BODIES["0.bin"], "1.bin": Generated(12_000_000).all}
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_killed_in_a_large_file_the_next_process_continues_it(site: Here, strategy: str) -> None:
-    def hold(exchange: Exchange) -> None:
-        exchange.head(200, {"Content-Length": "12000000", "ETag": '"1"'})
-        exchange.send(LARGE["1.bin"][:7_000_000])
-        exchange.wait(60)
-
-    def parts() -> list[Path]:
-        return list((site.folder / "store" / ".tmp").glob("downloads-*/*/*"))
-
-    site.command.configure(fileset__strategy=STRATEGIES[strategy])
-    url = site.record("hives-1", LARGE, n1=hold)
-    with site.begun("fileset", url) as process:
-        site.await_(lambda: sum(path.stat().st_size for path in parts()) > 6_500_000)
-        if strategy == "s3-fileset":  # a small file is not written alone, but soon
-            site.await_(lambda: list((site.folder / "store" / "filesets").rglob("0.bin")))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    site.record("hives-1", LARGE, n1=served(LARGE["1.bin"], etag='"1"'))
-    site.server.forget()
-    assert site.results(url) == {url: "success"}
-    (asked,) = site.server.asked(site.content("hives-1", "1.bin"))
-    assert asked.sent < 5_600_000
-    assert not site.server.asked(site.content("hives-1", "0.bin"))
-    assert not parts()
-    site.command("verify")
 
 
 def test_two_processes_fetch_a_dataset_once(site: Here) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -11,7 +12,6 @@ from typing import Any
 import pytest
 
 from builder.sources.datasets import wiring
-from builder.sources.datasets.download.parts import PartialFolder
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.wiring import Materials
 from functions.snapshot.store import Writer
@@ -45,7 +45,7 @@ def test_both_find_it_archived_and_it_is_there_once(
             store,
             settings=settings_of(settings),
             clock=lambda: datetime(2026, 11, 22, 10, 0, number, tzinfo=UTC),
-            parts=PartialFolder(scratch / "parts") if leases else None,
+            sleep=time.sleep if leases else None,
         )
 
     def work(own: Materials) -> IngestOutcome:
