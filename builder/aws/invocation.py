@@ -34,11 +34,13 @@ def open_invocation(
     # An invocation that reached its time limit leaves its files here.
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    arguments = Namespace(config=None, store=environment.get("SHEAF_STORE_URI"))
+    arguments = Namespace(config=None, store=environment.get("SHEAF_STORE_URI"), writes=True)
     context = Context(arguments, environment)
     own = root / context.configuration_path
     if own.exists():
-        context = replace(context, arguments=Namespace(config=str(own), store=arguments.store))
+        context = replace(
+            context, arguments=Namespace(config=str(own), store=arguments.store, writes=True)
+        )
     before, tempfile.tempdir = tempfile.tempdir, str(scratch)
     try:
         yield context, scratch
