@@ -33,19 +33,18 @@ class Leases:
     seconds: float = _SECONDS
 
     @contextmanager
-    def hold(self, key: str, go_on: Callable[[], None]) -> Iterator[bool]:
-        """Hold the lease at `key`; give whether another process held it until now.
+    def hold(self, key: str, go_on: Callable[[], None]) -> Iterator[None]:
+        """Hold the lease at `key`.
 
-        `go_on` is called while that is waited for, and may raise. Raises StoreError.
+        `go_on` is called while another process holds it, and may raise. Raises StoreError.
         """
-        holder, waited = secrets.token_hex(8), False
+        holder = secrets.token_hex(8)
         while (tag := self._take(key, holder)) is None:
-            waited = True
             go_on()
             self.sleep(_WAIT)
         end = self._keep(key, holder, tag)
         try:
-            yield waited
+            yield
         finally:
             end()
 

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
@@ -154,7 +155,7 @@ def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
         environment=context.environment,
         clock=context.now,
         scratch=scratch,
-        sleep=context.sleep,
+        sleep=time.sleep,
     )
     return wiring.ingest(materials, stop, settings["fileset.request_seconds"])
 

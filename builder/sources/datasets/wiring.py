@@ -183,12 +183,9 @@ def archive(
         return strategy.process(item)
     leases = Leases(store, materials.wall, materials.sleep)
     digest = hashlib.sha256(base.encode()).hexdigest()[:32]
-    with (
-        wrap_store_errors(item),
-        leases.hold(f"{LEASES}{digest}.json", go_on) as waited,
-    ):
-        done = strategy.check_existing(item) if waited else None
-        return done or strategy.process(item)
+    with wrap_store_errors(item), leases.hold(f"{LEASES}{digest}.json", go_on):
+        # Another process may have archived it since it was looked for.
+        return strategy.check_existing(item) or strategy.process(item)
 
 
 def ways(settings: Configuration, stop: threading.Event, clock: Callable[[], datetime]) -> Ways:
