@@ -95,8 +95,20 @@ SITE_KEYS: tuple[Field, ...] = (
     row(
         "site.pages",
         number(1000, 0, 1_000_000, "pages"),
-        "the most pages for people that `publish.site` writes; a store with more records has "
-        "overviews only",
+        "the most records that have pages of their own in `publish.site`; a store with more has at "
+        "most so many overviews",
+    ),
+    row(
+        "site.endpoint",
+        flag(True),
+        "the host of `publish.site` answers OAI-PMH; false for one without a router, as GitHub "
+        "Pages, whose pages then lead to no answers",
+    ),
+    row(
+        "site.gateway",
+        Field("", check.like(r"(https?://[^?#\s]+/)?"), "an http or https URL with / at its end"),
+        "the gateway of `static-repository.xml`, to which its host and path are added; empty: "
+        "`repository.base_url` is named",
     ),
     row(
         "site.records",

@@ -52,16 +52,7 @@ def write_catalog(request: PageRequest) -> Reply:
             {"@type": "vcard:Kind", "vcard:hasEmail": {"@id": f"mailto:{mail}"}}
             for mail in configuration["repository.admin_emails"]
         ],
-        "dcat:distribution": [
-            {
-                "@type": "dcat:Distribution",
-                "dct:title": "OAI-PMH 2.0",
-                "dcat:accessURL": {"@id": address.oai},
-                "dcat:accessService": {"@id": service},
-                "dcat:mediaType": {"@id": f"{_MEDIA}text/xml"},
-            },
-            *map(_describe_form, _list_forms(request)),
-        ],
+        "dcat:distribution": [*map(_describe_form, _list_forms(request))],
     }
     whole = {
         "@context": _CONTEXT,
@@ -69,7 +60,17 @@ def write_catalog(request: PageRequest) -> Reply:
         "@type": "dcat:Catalog",
         **facts,
         "dcat:dataset": [dataset],
-        "dcat:service": [
+    }
+    if address.has_endpoint:
+        distribution = {
+            "@type": "dcat:Distribution",
+            "dct:title": "OAI-PMH 2.0",
+            "dcat:accessURL": {"@id": address.oai},
+            "dcat:accessService": {"@id": service},
+            "dcat:mediaType": {"@id": f"{_MEDIA}text/xml"},
+        }
+        dataset["dcat:distribution"] = [distribution, *dataset["dcat:distribution"]]
+        whole["dcat:service"] = [
             {
                 "@id": service,
                 "@type": "dcat:DataService",
@@ -78,8 +79,7 @@ def write_catalog(request: PageRequest) -> Reply:
                 "dct:conformsTo": {"@id": _OAI_PMH},
                 "dcat:servesDataset": {"@id": f"{root}#dataset"},
             }
-        ],
-    }
+        ]
     body = json.dumps(whole, ensure_ascii=False, indent=1).encode()
     headers = {"Cache-Control": http_message.withdrawable_control(_DAY)}
     return Reply(200, "application/ld+json", body, headers, http_message.document_digest(body))
@@ -90,7 +90,7 @@ def describe_dataset(request: PageRequest) -> dict[str, Any]:
     configuration, manifest = request.parts.configuration, request.manifest
     address = request.address
     rights, publisher = configuration["rights.statement"], configuration["repository.publisher"]
-    places = [("application/xml", address.oai)]
+    places = [("application/xml", address.oai)] if address.has_endpoint else []
     places += [(form.format, form.url) for form in _list_forms(request)]
     dataset: dict[str, Any] = {
         "@context": "https://schema.org",

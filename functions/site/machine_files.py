@@ -58,7 +58,7 @@ def write_robots(request: PageRequest) -> Reply:
     """Return robots.txt (RFC 9309)."""
     configuration, address = request.parts.configuration, request.address
     variables = {
-        "oai": address.oai,
+        "oai": address.oai if address.has_endpoint else "",
         "is_open": configuration["site.robots"] == "pages",
         "sitemap": f"{address.root}/sitemap.xml" if configuration["site.sitemap"] else "",
         "prefix": address.page(""),
@@ -111,8 +111,7 @@ def _parts(request: PageRequest) -> Iterator[tuple[str, datetime]]:
                 stamps[part] = sequence.effective
     address = request.address
     for part, stamp in sorted(stamps.items()):
-        path = address.page("/sitemap.xml", first=part * _PART + 1)
-        yield address.root + path.removeprefix(address.page("")), stamp
+        yield address.locate(address.page("/sitemap.xml", first=part * _PART + 1)), stamp
 
 
 def _urls(request: PageRequest) -> list[tuple[str, datetime]]:
@@ -125,7 +124,7 @@ def _urls(request: PageRequest) -> list[tuple[str, datetime]]:
     records = request.parts.repository.page(request.manifest, selection, _PART, headers=True)
     address = request.address
     return [
-        (address.root + address.record(r.identifier).removeprefix(address.page("")), r.datestamp)
+        (address.locate(address.record(r.identifier)), r.datestamp)
         for r in records
         if not r.deleted
     ]

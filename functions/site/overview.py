@@ -156,6 +156,7 @@ def show_harvesting(request: PageRequest) -> SitePage:
         "get_record": GET_RECORD,
         "list_url": address.request(LIST_RECORDS, **dc),
         "formats": parts.formats.present(manifest).rows,
+        "repository": address.is_static and address.page("/static-repository.xml"),
         "serves_content": request.serves_content,
         "root": address.root,
         "data_url": parts.configuration["identify.data_url"],

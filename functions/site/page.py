@@ -35,12 +35,14 @@ class PageError(SheafError):
 class SiteAddress:
     """Where the pages are: `root` is scheme, host and prefix, `oai` the base URL of OAI-PMH.
 
-    `language` is added to links, unless it is the configured one ("").
+    `language` is added to links, unless it is the configured one (""). `has_endpoint` tells whether
+    OAI-PMH is answered at `oai`. A link is "" where there is no page.
     """
 
     root: str
     oai: str
     language: str = ""
+    has_endpoint: bool = True
 
     @property
     def is_static(self) -> bool:
@@ -54,6 +56,11 @@ class SiteAddress:
             values["lang"] = self.language
         query = urlencode(values, quote_via=quote, safe=":/")
         return f"{urlsplit(self.root).path}{path}" + (f"?{query}" if query else "")
+
+    def locate(self, link: str) -> str:
+        """Return a link of `page` with scheme and host."""
+        scheme, _, rest = self.root.partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}{link}" if link else ""
 
     def record(self, identifier: str) -> str:
         """Return the link to a record's page."""

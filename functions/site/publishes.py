@@ -101,6 +101,7 @@ def feed(request: PageRequest) -> Reply:
         "t": request.text,
         "number": request.text.write_number,
         "root": address.root,
+        "pages": address.locate(address.page("/publishes")),
         "rows": list(islice(_list(request), _FEED)),
         "updated": request.manifest.effective,
         "name": configuration["repository.name"],
@@ -111,7 +112,7 @@ def feed(request: PageRequest) -> Reply:
 
 def _list(request: PageRequest) -> Iterator[PublishLine]:
     """Yield publishes before the one in the argument `before`, newest first. Raises PageError."""
-    before = request.number("before") or None
+    before, address = request.number("before") or None, request.address
     for row in request.parts.repository.publishes(request.manifest, before, _MANY + 1):
         stamp = instant.to_text(row.effective)
         arguments = {"metadataPrefix": "oai_dc", "from": stamp, "until": stamp}
@@ -124,6 +125,6 @@ def _list(request: PageRequest) -> Iterator[PublishLine]:
             row.sequence,
             row.effective,
             changes,
-            request.address.answer(LIST_IDENTIFIERS, **arguments),
-            request.address.request(LIST_IDENTIFIERS, **arguments),
+            address.answer(LIST_IDENTIFIERS, **arguments),
+            address.request(LIST_IDENTIFIERS, **arguments),
         )

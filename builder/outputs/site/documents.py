@@ -3,18 +3,25 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from builder.outputs.site.site_lists import SiteSnapshot
 from builder.outputs.site.site_state import VERSION, WWW
+from functions.http.http_message import OAI_PATH
 from functions.kinds import IN_FORMATS
 from functions.oai.answer import FormatList, Resumption
-from functions.oai.format import SCHEMA_PATH
+from functions.oai.format import SCHEMA_PATH, Format
 from functions.oai.provider import identify
 from functions.oai.render.schemas import schema_replies
+from functions.oai.render.template_filters import clean
 from functions.oai.request import IDENTIFY, LIST_FORMATS, LIST_SETS, OAIError, OaiRequest
 from functions.oai.request_table import request_table
 from functions.oai.set_list import SetListService
 from functions.snapshot import instant
+
+REPOSITORY = "/static-repository.xml"
+LIVE, _LARGEST = 2000, 64 << 20
+"""Live records, and bytes of them, more than which are too many for a static repository."""
 
 
 def list_documents(snapshot: SiteSnapshot) -> Iterator[tuple[str, bytes]]:
@@ -30,10 +37,46 @@ def list_documents(snapshot: SiteSnapshot) -> Iterator[tuple[str, bytes]]:
     yield from _list_sets(snapshot)
     for path, reply in schema_replies(snapshot.renderer.places).items():
         yield WWW + SCHEMA_PATH + path.rpartition("/")[2], reply.body
+    repository = _write_repository(snapshot)
+    if repository is not None:
+        yield WWW + REPOSITORY[1:], repository
     if limit := snapshot.configuration["site.pages"]:
         from builder.outputs.site.people import PeoplePages  # loads the server's pages
 
-        yield from PeoplePages(snapshot, limit).list_pages()
+        files = frozenset(() if repository is None else (REPOSITORY,))
+        yield from PeoplePages(snapshot, limit, files).list_pages()
+
+
+def _write_repository(snapshot: SiteSnapshot) -> bytes | None:
+    """Return the OAI static repository, which gateways serve; None with many records, or none.
+
+    It has no sets and no deletions, and its datestamps are days (Specification for an OAI Static
+    Repository, section 3). Its base URL is that at the gateway, which ends with its own address.
+    """
+    manifest, configuration = snapshot.manifest, snapshot.configuration
+    lists, size = list[tuple[Format, str]](), 0
+    if sum(manifest.kinds().values()) - manifest.tombstones > LIVE:
+        return None
+    for list_ in snapshot.list_folders().values():
+        texts = list[str]()
+        for text in () if list_.is_headers else snapshot.list_live(list_):
+            size += len(text)
+            if size > _LARGEST:
+                return None
+            texts.append(text)
+        if texts:
+            lists.append((list_.format, "".join(texts)))
+    if not lists:
+        return None
+    place = urlsplit(snapshot.base_url.removesuffix(OAI_PATH) + REPOSITORY)
+    gateway = configuration["site.gateway"]
+    variables = {
+        "content": identify(configuration, manifest),
+        "base_url": gateway + place.netloc + place.path if gateway else snapshot.base_url,
+        "own_url": snapshot.base_url,
+        "lists": lists,
+    }
+    return clean((snapshot.renderer.templates.text("oai/static_repository.xml", variables),))
 
 
 def _list_sets(snapshot: SiteSnapshot) -> Iterator[tuple[str, bytes]]:

@@ -1,25 +1,26 @@
 """Pages for people as files: what the server answers for its own paths, up to a number.
 
-They lie below `www/`, as a plain web server or bucket serves them: `/sets` is `www/sets.html`. The
-arguments of a page become part of its path. Search needs a server, so it is left out, and so are
-pages in other languages.
+They lie below `www/`, as a plain web server or bucket serves them: `/sets` is `www/sets.html`, and
+links name the file. The arguments of a page become part of its path. What has no file, as search
+and other languages, has no link.
 """
 
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import islice
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from functools import partial
+from urllib.parse import quote, urlencode, urlsplit
 
 from builder.outputs.site.site_lists import SiteSnapshot
 from builder.outputs.site.site_state import WWW
-from functions.http.http_message import OAI_PATH, Call
+from functions.http.http_message import IN_PATH, OAI_PATH, Call
 from functions.oai.provider import Provider
 from functions.reading.as_of import AsOf, PointerReading
 from functions.site import dcat
 from functions.site.page import PageParts, SiteAddress
+from functions.snapshot.dumps import read_index
+from functions.snapshot.fixity import read_reports
 from functions.snapshot.layout import is_key
+from functions.snapshot.site_names import digest_name
 
 _BEGIN = ("/", "/robots.txt", "/sitemap.xml", "/publishes.atom", f"/{dcat.PATH}")
 _FIXED = ("/style.css", "/script.js", "/favicon.ico", "/logo.svg")
@@ -30,15 +31,43 @@ _PAGES = _OVERVIEWS | {"record", "records", "source"}
 _LONGEST = 200
 """Bytes of a part of a path, because names of files have limits."""
 
-Link = tuple[str, Mapping[str, str]]
-"""The path of a page, and its arguments."""
+
+@dataclass(slots=True)
+class SiteLinks:
+    """The pages of a site by the path of their file: each has its path and arguments at a server.
+
+    With a `limit` there are only overviews, at most so many. `files` are other paths.
+    """
+
+    limit: int | None
+    files: frozenset[str]
+    pages: dict[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
+
+    def add(self, path: str, values: Mapping[str, str]) -> str:
+        """Return the path of the file of a page, or "" if the site has none."""
+        if path in self.files:
+            return path
+        first = path[1:].partition("/")[0]
+        if first not in (_PAGES if self.limit is None else _OVERVIEWS):
+            return ""
+        stem, dot, suffix = path.rpartition(".") if path in _BEGIN else (path, "", "")
+        stem, dot, suffix = (stem, dot, suffix) if dot else (path, ".", "html")
+        query = "&".join(f"{name}={value}" for name, value in values.items())
+        place = f"{stem}{('-' if path in _BEGIN else '/') + query if query else ''}"
+        if not is_key(place[1:]) or any(len(p.encode()) > _LONGEST for p in place.split("/")):
+            place = f"/{first}/sha1-{digest_name(place)}"
+        place = path if path == "/" else f"{place}{dot}{suffix}"
+        if place not in self.pages and self.limit is not None and len(self.pages) >= self.limit:
+            return ""
+        self.pages.setdefault(place, (path, values))
+        return place
 
 
 @dataclass(frozen=True, slots=True)
 class StaticAddress(SiteAddress):
-    """Addresses of pages in files; `links` gets each of them by its path."""
+    """Addresses of pages in files, which `links` gets; "" where there is none."""
 
-    links: dict[str, Link] = field(default_factory=dict)
+    links: SiteLinks = field(default_factory=lambda: SiteLinks(None, frozenset()))
 
     @property
     def is_static(self) -> bool:
@@ -48,14 +77,13 @@ class StaticAddress(SiteAddress):
     def page(self, path: str, /, **arguments: object) -> str:
         """Return a link to a page, from the host's root."""
         values = {name: str(value) for name, value in arguments.items() if value is not None}
-        place = path
-        if values:
-            query = urlencode(values, quote_via=quote, safe=":")
-            stem, dot, suffix = path.rpartition(".")
-            place = f"{stem}-{query}.{suffix}" if dot else f"{path}/{query}"
-        if path:
-            self.links.setdefault(place, (path, values))
-        return f"{urlsplit(self.root).path}{place}"
+        place = self.links.add(path, values) if path else ""
+        is_link = place or not path
+        return urlsplit(self.root).path + quote(place, safe=f"/{IN_PATH}") if is_link else ""
+
+    def request(self, verb: str, /, **arguments: str) -> str:
+        """Return the URL of an OAI-PMH request."""
+        return SiteAddress.request(self, verb, **arguments) if self.has_endpoint else ""
 
     def answer(self, verb: str, /, **arguments: str) -> str:
         """Return the URL of an OAI-PMH request: there is no page that shows its answer."""
@@ -75,47 +103,60 @@ class SnapshotReading(AsOf):
 
 @dataclass(frozen=True)
 class PeoplePages:
-    """The pages of a snapshot, at most `limit`; without pages of records if there are more."""
+    """The pages of a snapshot; at most `limit` overviews if it has more records than that.
+
+    `files` are the paths of other files that pages may link to.
+    """
 
     snapshot: SiteSnapshot
     limit: int
+    files: frozenset[str]
 
     def list_pages(self) -> Iterator[tuple[str, bytes]]:
         """Yield the names of files, and their content. Raises StoreError."""
         from functions.site.site import WebSite  # loads all pages
 
-        links: dict[str, Link] = {path: (path, {}) for path in _BEGIN}
+        is_small = sum(self.snapshot.manifest.kinds().values()) <= self.limit
+        links = SiteLinks(None if is_small else self.limit, self.files.union(_FIXED))
+        has_endpoint = self.snapshot.configuration["site.endpoint"]
         site = WebSite(
-            self._parts, lambda root, oai, language: StaticAddress(root, oai, language, links)
+            self._parts(is_small=is_small),
+            lambda root, oai, language: StaticAddress(root, oai, language, has_endpoint, links),
         )
         base = self.snapshot.base_url.removesuffix(OAI_PATH)
         for path in _FIXED:
             if site.takes(path):
                 yield WWW + path[1:], site.reply(Call("GET", base, path)).body
-        is_small = sum(self.snapshot.manifest.kinds().values()) <= self.limit
-        followed = _PAGES if is_small else _OVERVIEWS
-        queue, count = deque(links.items()), 0
-        while queue and count < self.limit:
-            place, (path, arguments) = queue.popleft()
-            name = unquote(place)[1:] or "index"
-            is_name = is_key(name) and all(len(p.encode()) <= _LONGEST for p in name.split("/"))
-            if path[1:].partition("/")[0] not in followed or not is_name:
-                continue
-            size = len(links)
-            reply = site.reply(Call("GET", base, path, urlencode(arguments)))
-            queue.extend(islice(links.items(), size, None))
-            if reply.status == 200:
-                count += 1
-                yield WWW + name + (".html" if "html" in reply.type else ""), reply.body
+        for path in _BEGIN:
+            links.add(path, {})
+        count = 0
+        while batch := [*links.pages.items()][count:]:
+            count += len(batch)
+            for place, (path, arguments) in batch:
+                reply = site.reply(Call("GET", base, path, urlencode(arguments)))
+                if reply.status == 200 or path not in _BEGIN:  # else it has no sitemap
+                    # Where no file is, no link is.
+                    name = "index.html" if place == "/" else place[1:]
+                    yield WWW + name, reply.body.replace(b' href=""', b"")
 
-    @cached_property
-    def _parts(self) -> PageParts:
+    def _parts(self, *, is_small: bool) -> PageParts:
         snapshot = self.snapshot
         present = SnapshotReading(snapshot.reading)
         configuration, repository = snapshot.configuration, snapshot.repository
+        configuration = configuration.having("content.serve", False)
+        if not is_small:
+            configuration = configuration.having("site.sitemap", [])
         provider = Provider(
             repository, configuration, snapshot.formats, present, fields=snapshot.fields
         )
+        reader = repository.catalogue.reader
         return PageParts(
-            repository, configuration, present, provider, snapshot.formats, snapshot.renderer
+            repository,
+            configuration,
+            present,
+            provider,
+            snapshot.formats,
+            snapshot.renderer,
+            dumps=partial(read_index, reader),
+            checks=partial(read_reports, reader),
         )

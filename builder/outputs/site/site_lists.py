@@ -13,12 +13,15 @@ from functions.oai.application import FRAME, LARGEST
 from functions.oai.format import Format, Formats, is_selective, select_available
 from functions.oai.render import check
 from functions.oai.render.render import NothingRenderedError, Renderer, lookups
+from functions.oai.render.template_filters import escape
 from functions.oai.request import GET_RECORD, LIST_IDENTIFIERS, LIST_RECORDS
 from functions.oai.set_list import configured_sets
 from functions.reading.as_of import PointerReading
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.record_rows import DOCUMENT
 from functions.reading.repository import PublishedRecord, RecordSelection, read_batches
+from functions.snapshot import instant
+from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.site_names import LETTERS
@@ -26,6 +29,7 @@ from functions.snapshot.site_names import LETTERS
 _ROWS, _DOCUMENTS = 4096, 256
 """Records read at once, and those with documents, which may be large."""
 _SETS = 1000
+_OAI = "http://www.openarchives.org/OAI/2.0/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +209,31 @@ class SiteSnapshot:
         """
         row = list_.format
         since = self.manifest.since(row.prefix)
-        for batch in self._read(list_, Span(first, self.manifest.last_position)):
-            for record in select_available(batch, row) if self._sifts(row) else batch:
-                arguments = {"verb": GET_RECORD, "identifier": record.identifier}
-                arguments["metadataPrefix"] = row.prefix
-                with suppress(NothingRenderedError):
-                    content = OneRecord(record, row, since)
-                    yield record.identifier, self.write((*arguments.items(),), content)
+        for record in self._select(list_, first):
+            arguments = {"verb": GET_RECORD, "identifier": record.identifier}
+            arguments["metadataPrefix"] = row.prefix
+            with suppress(NothingRenderedError):
+                content = OneRecord(record, row, since)
+                yield record.identifier, self.write((*arguments.items(),), content)
+
+    def list_live(self, list_: SiteList) -> Iterator[str]:
+        """Yield the live records of a list without their sets, and with the days of datestamps.
+
+        Records that cannot be shown are left out. Raises StoreError.
+        """
+        row, name = list_.format, self.configuration["repository.name"]
+        since = self.manifest.since(row.prefix)
+        for record in self._select(list_, 1):
+            if record.deleted:
+                continue
+            day = instant.to_text(max(record.datestamp, since or record.datestamp))[:10]
+            with suppress(ConfigurationError):
+                text = self.renderer.record(record, row, self.base_url, name)
+                yield (
+                    f'<record xmlns="{_OAI}">\n<header>\n<identifier>{escape(record.identifier)}'
+                    f"</identifier>\n<datestamp>{day}</datestamp>\n</header>"
+                    f"{text.partition('</header>')[2]}"
+                )
 
     def write_page(self, list_: SiteList, page: CutPage, frame: PageFrame) -> bytes:
         """Return the document of a page."""
@@ -250,6 +272,12 @@ class SiteSnapshot:
         return read_batches(
             self.repository, manifest, selection, limit, headers=headers, fields=columns
         )
+
+    def _select(self, list_: SiteList, first: int) -> Iterator[PublishedRecord]:
+        """Yield the records of a list from a position on."""
+        row = list_.format
+        for batch in self._read(list_, Span(first, self.manifest.last_position)):
+            yield from select_available(batch, row) if self._sifts(row) else batch
 
     def _sifts(self, row: Format) -> bool:
         return is_selective(row, self.manifest.kinds())

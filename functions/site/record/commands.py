@@ -12,7 +12,7 @@ def list_commands(
     """Return commands to copy, each with the key of its description."""
     table = "records" if record.deleted else find_kind(record.kind).view
     query = f"FROM {table} WHERE identifier = {engine.quote(record.identifier)}"
-    commands = [("record.get", f"curl {quote_shell(raw)}")]
+    commands = [("record.get", f"curl {quote_shell(raw)}")] if raw else []
     if copy is not None:
         commands.append(("record.fetch", f"curl -O -J {quote_shell(copy)}"))
     commands.append(("record.query", f"sheaf query {quote_shell(query)}"))
@@ -24,7 +24,7 @@ def list_commands(
         fetch = f"(echo {variable}; curl -s {views}) > views.sql"
         duckdb = f"{fetch}\nduckdb -init views.sql -c {quote_shell(query)}"
         commands.append(("record.duckdb", duckdb))
-    for spec in record.sets[:1]:
+    for spec in record.sets[:1] if raw else ():
         line = f"sheaf harvest {request.address.oai} records --set {quote_shell(spec)}"
         commands.append(("record.harvest", line))
     return commands

@@ -63,7 +63,7 @@ def describe(
     a dataset with their copies.
     """
     plain = replace(request.address, language="").page("/linkset", id=record.identifier)
-    whole = TypedLink(_escape(_absolute(request, plain)), "linkset", LINKSET_TYPE)
+    whole = TypedLink(_escape(request.address.locate(plain)), "linkset", LINKSET_TYPE)
     links = (whole, *list_links(request, record, items[:_LINKED]))
     headers = tuple(link.to_header() for link in links)
     return replace(page, links=headers, data=_data(request, record, page.title, copy, files))
@@ -106,7 +106,8 @@ def list_links(
     ]
     for row in request.parts.formats.of_snapshot(request.manifest).of_kind(record.kind)[:_LINKED]:
         arguments = {"metadataPrefix": row.prefix, "identifier": record.identifier}
-        raw = _escape(address.request(GET_RECORD, **arguments))
+        if not (raw := _escape(address.request(GET_RECORD, **arguments))):
+            break
         profile = quote(row.namespace, safe=f":/?#&%{IN_PATH}")
         links.append(TypedLink(raw, "describedby", "application/xml", profile))
     for target, type_ in items:
@@ -114,7 +115,7 @@ def list_links(
         links.append(TypedLink(_escape(target), "item", media_type))
     for spec in record.sets[:_LINKED]:
         if spec.startswith("collection:"):
-            target = _absolute(request, address.page("/sets", under=spec))
+            target = address.locate(address.page("/sets", under=spec))
             links.append(TypedLink(_escape(target), "collection", "text/html"))
     licences = [licence.get("url") or "" for licence in fields.get("licences") or ()][:_LINKED]
     return links + [TypedLink(_escape(url), "license") for url in licences if is_web(url)]
@@ -126,13 +127,8 @@ def _escape(target: str) -> str:
 
 def find_page(request: PageRequest, record: PublishedRecord) -> str:
     """Return the URL of a record's page, in the configured language."""
-    return _absolute(request, replace(request.address, language="").record(record.identifier))
-
-
-def _absolute(request: PageRequest, link: str) -> str:
-    """Return a link of SiteAddress.page with scheme and host."""
-    scheme, _, rest = request.address.root.partition("://")
-    return f"{scheme}://{rest.partition('/')[0]}{link}"
+    address = request.address
+    return address.locate(replace(address, language="").record(record.identifier))
 
 
 def _data(
@@ -154,7 +150,7 @@ def _data(
         "isPartOf": {
             "@type": "DataCatalog",
             "name": configuration["repository.name"],
-            "url": request.address.root or "/",
+            "url": f"{request.address.root}/",
         },
     }
     kind = find_kind(record.kind)

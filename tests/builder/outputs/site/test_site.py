@@ -336,7 +336,8 @@ def test_other_settings_change_what_depends_on_them(world: World, values: dict[s
     changed = {n for n, data in read_all(world.root / "site").items() if before.get(n) != data}
     assert changed
     if "EMAILS" in str(values):
-        assert {*changed} == {"identify.xml", "identify.xml.gz", "state.json"}
+        names = ("identify.xml", "www/static-repository.xml")
+        assert {*changed} == {"state.json", *names, *(f"{name}.gz" for name in names)}
     world.clock.sleep(60)
     world.add([make_page(3, title="x")], **{**SITE, **values})
     compare(world, folder_of(world), {**SITE, **values})
