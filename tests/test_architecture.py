@@ -49,7 +49,9 @@ HEAVY = {
     "distributed": "builder/sources/webarchives/ingest/engines.py",
     "duckdb": "functions/store/engine.py",
     "fastavro": "builder/outputs/tables/avro.py",
-    "jinja2": "functions/oai/render/loop.py functions/oai/render/template.py",
+    "jinja2": (
+        "builder/check/page.py functions/oai/render/loop.py functions/oai/render/template.py"
+    ),
     "obstore": "functions/store/client.py",
     "pyarrow": (
         "builder/store/parquet/ranges.py builder/store/parquet/reader.py "

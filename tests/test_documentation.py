@@ -139,8 +139,9 @@ def test_lines_have_at_most_100_characters(name: str) -> None:
 
 
 def test_the_documentation_has_at_most_30_500_words() -> None:
-    """Code counts; the pipes and rules of tables do not, nor what is made from the commands."""
-    written = [name for name in DOCUMENTS[1:] if name != "docs/reference/cli.md"]
+    """Code counts; the pipes and rules of tables do not, nor what is made from tables in code."""
+    made = ("docs/reference/cli.md", "docs/reference/checks.md")
+    written = [name for name in DOCUMENTS[1:] if name not in made]
     words = [w for name in written for w in text(name).split() if re.search(r"\w", w)]
     assert len(words) <= 30_500
 

@@ -1,6 +1,7 @@
 """Report of a visit: one JSON document, from which text, pages and comparisons are made."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -23,6 +24,9 @@ from builder.check.visit import Visit
 
 VERSION = 1
 """Version of the document."""
+_MISSING = ("identifier", "prefix", "missing")
+_SECRET = 6
+"""The fewest characters of a word that is a secret."""
 
 
 def make_report(
@@ -50,8 +54,23 @@ def make_report(
         "facts": _facts(result),
         "checks": rows,
         "requests": [_request(exchange, names) for exchange in result.exchanges],
-        "sample": [_record(record) for record in result.sample],
+        "sample": [
+            *map(_record, result.sample),
+            *(dict(zip(_MISSING, row, strict=True)) for row in result.missing),
+        ],
     }
+
+
+def strike_out(document: dict[str, Any], secrets: Iterable[str]) -> dict[str, Any]:
+    """Return a document without the words of secrets, such as an answer may repeat.
+
+    Words that are short or part of the repository's address stay.
+    """
+    text = json.dumps(document)
+    for word in {word for secret in secrets for word in secret.split()}:
+        if len(word) >= _SECRET and word not in document["url"]:
+            text = text.replace(json.dumps(word)[1:-1], "...")
+    return dict(json.loads(text))
 
 
 def describe_outcome(outcome: CheckOutcome) -> dict[str, Any]:

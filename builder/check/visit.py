@@ -22,6 +22,8 @@ from functions.snapshot.instant import from_datestamp
 _PAGES, _PAGES_OF_LARGE = 100, 12
 """Pages of a list that are walked, and of one that is known to have more than these."""
 _OTHER_FORMATS = 3
+_ASKED_AGAIN = 40
+"""Records of an earlier visit that are asked for one by one."""
 _SOFTWARE = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in {
@@ -52,7 +54,10 @@ class VisitOptions:
 
 @dataclass(slots=True)
 class Visit:
-    """What a visit brought, beside its card: exchanges, fields of Identify, formats, records."""
+    """What a visit brought, beside its card: exchanges, fields of Identify, formats, records.
+
+    `missing` are records of an earlier sample: identifier, prefix, and the error that it got.
+    """
 
     url: str
     begun: str = ""
@@ -65,6 +70,7 @@ class Visit:
     clock: int | None = None
     software: str | None = None
     sample: Sequence[SampledRecord] = ()
+    missing: Sequence[tuple[str, str, str]] = ()
 
 
 def visit(asker: Asker, card: CheckCard, clock: Clock, options: VisitOptions) -> Visit:
@@ -141,6 +147,8 @@ def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> No
         where = (dead[0].identifier, dead[0].request) if dead else ()
         talk.card.hold("X01", not dead, "deletedRecord is no, and it lists a deleted one", *where)
     result.sample = [*sample.records(), *_sample_others(talk, result, options, left * 0.1)]
+    if options.previous is not None:
+        _ask_again(talk, result, options.previous, left * 0.05)
 
 
 def _judge_dates(talk: Conversation, result: Visit, items: Sequence[ListedItem]) -> None:
@@ -164,3 +172,23 @@ def _sample_others(
             walk_list(talk, "ListRecords", arguments, 3, reserve, sample)
             records += sample.records()
     return records
+
+
+def _ask_again(
+    talk: Conversation, result: Visit, previous: Mapping[str, Any], reserve: float
+) -> None:
+    """Ask for records of an earlier sample that the lists did not show, evenly spread."""
+    shown = {(record.identifier, record.prefix) for record in result.sample}
+    earlier = [(row["identifier"], row["prefix"]) for row in previous["sample"]]
+    rest = [key for key in earlier if key not in shown]
+    sample, missing = RecordSample(_ASKED_AGAIN), list[tuple[str, str, str]]()
+    for identifier, prefix in rest[:: -(-len(rest) // _ASKED_AGAIN) or 1]:
+        if talk.asker.seconds_left() <= reserve:
+            break
+        reply = talk.ask_verb("GetRecord", identifier=identifier, metadataPrefix=prefix)
+        if reply is None or reply.page is None:
+            continue
+        missing += [(identifier, prefix, code) for code in reply.codes[:1]]
+        for entry in reply.page.entries:
+            sample.add(entry, prefix, reply.number)
+    result.sample, result.missing = [*result.sample, *sample.records()], missing

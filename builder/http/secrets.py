@@ -85,7 +85,7 @@ VIEW_NAMES = frozenset(
     response-content-language response-content-type resumptiontoken rows rss save schema
     search service set_language setlanguage show size skip sort sortby start step sub tab task
     template term thumbnail to unzip uri url utm_campaign utm_content utm_medium utm_source
-    utm_term view viewtype w width wt x y z zip zoom
+    utm_term verb view viewtype w width wt x y z zip zoom
     """.split()  # noqa: SIM905
 )
 """Names of parameters that say how it is shown, sent or found."""

@@ -11,16 +11,21 @@ from typing import Any
 
 from builder.arguments import declare
 from builder.check.asker import AskBudget, RepositoryAsker, SavedAnswers
-from builder.check.checks import FAILED, CheckCard, load_checks
-from builder.check.report import make_report
+from builder.check.checks import CheckCard, load_checks
+from builder.check.comparison import join, read_report
+from builder.check.page import write_page
+from builder.check.report import make_report, strike_out
+from builder.check.text import write_text
 from builder.check.visit import VisitOptions, visit
 from builder.commands.make.harvest import normal_url, parse_header
+from builder.errors import explaining
 from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of
 from builder.http.politeness import HostQueue
 from builder.http.secrets import clean_document
 from builder.http.settings import http_settings, proxies
 from builder.store.context import Context
+from builder.store.durable import replace_durably
 
 _SECONDS = 120.0
 """Time of a visit."""
@@ -38,6 +43,9 @@ def add(parser: argparse.ArgumentParser) -> None:
             "--seconds N": "time of the visit (default: 120)",
             "--header HEADER...": "header to send, such as an API key; it is not stored",
             "--contact MAIL": "e-mail address to send in User-Agent",
+            "--compare FILE": "the JSON of an earlier check: says what changed since, and finds "
+            "what only two visits show",
+            "--html FILE": "write the report as a page, too",
         },
         prefix={"default": "oai_dc"},
         sample={"default": 200},
@@ -53,47 +61,63 @@ def run(context: Context) -> int:
     means that something breaks harvesters or the specification.
     """
     arguments = context.arguments
+    previous = read_report(Path(arguments.compare)) if arguments.compare else None
     options = VisitOptions(
-        prefix=arguments.prefix, set=arguments.set, sample=max(1, arguments.sample)
+        prefix=arguments.prefix,
+        set=arguments.set,
+        sample=max(1, arguments.sample),
+        previous=previous,
     )
-    card, checks = CheckCard(), load_checks()
-    with closing(_asker(context)) as asker:
-        result = visit(asker, card, context.now, options)
-    names = [name for _, name, _ in arguments.header]
-    document = clean_document(make_report(result, card, checks, (), names))
-    context.result(_text(document), document)
-    verdict = document["summary"]["verdict"]
-    if not any(exchange.status for exchange in result.exchanges):
-        return 2
-    return 1 if verdict in ("breaks", "specification") else 0
-
-
-def _asker(context: Context) -> RepositoryAsker | SavedAnswers:
-    """Return what answers the visit: a folder, or the repository. Raises UsageError."""
-    arguments = context.arguments
+    headers = {name: value for _, name, value in arguments.header}
+    asker: RepositoryAsker | SavedAnswers
     if (folder := Path(arguments.url)).is_dir():
-        return SavedAnswers(folder)
-    url = normal_url(arguments.url)
+        asker = SavedAnswers(folder)
+    else:
+        agent = agent_of(f"(mailto:{arguments.contact})" if arguments.contact else "")
+        asker = open_asker(context, arguments.url, headers, agent, arguments.seconds)
+    document = judge(context, asker, options, headers)
+    if arguments.html:
+        with explaining(arguments.html, "written"):
+            replace_durably(Path(arguments.html), write_page(document).encode())
+    context.result(write_text(document), document)
+    if not any(request["status"] for request in document["requests"]):
+        return 2
+    return int(document["summary"]["verdict"] in ("breaks", "specification"))
+
+
+def judge(
+    context: Context,
+    asker: RepositoryAsker | SavedAnswers,
+    options: VisitOptions,
+    headers: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the report of a visit, compared with the one before, and without values of headers.
+
+    The asker is closed.
+    """
+    card = CheckCard()
+    with closing(asker):
+        result = visit(asker, card, context.now, options)
+    document = clean_document(make_report(result, card, load_checks(), (), headers))
+    document = strike_out(document, headers.values())
+    return document if options.previous is None else join(options.previous, document)
+
+
+def open_asker(
+    context: Context, url: str, headers: Mapping[str, str], agent: str, seconds: float
+) -> RepositoryAsker:
+    """Return what asks a repository for so many seconds. Raises UsageError."""
+    url = normal_url(url)
     own = proxies(context.environment)
     own.of_url(url)  # raises UsageError for a proxy that cannot be used
     http = http_settings(context.defaults, "check")
     policy = replace(http.policy(), rest=0.0, forgives=0.0)
     client = HttpClient(
-        agent=agent_of(f"(mailto:{arguments.contact})" if arguments.contact else ""),
+        agent=agent,
         addresses=AnyAddresses(),
         hosts=HostQueue(policy, stop := threading.Event()),
         stop=stop,
         proxies=own,
     )
-    headers = {name: value for _, name, value in arguments.header}
-    budget = AskBudget(time.monotonic() + arguments.seconds)
+    budget = AskBudget(time.monotonic() + seconds)
     return RepositoryAsker(url, client, http.limits(), headers, budget)
-
-
-def _text(document: Mapping[str, Any]) -> str:
-    lines = [f"{document['url']}: {document['summary']['verdict']}"]
-    for row in document["checks"]:
-        if row["state"] == FAILED:
-            lines.append(f"{row['number']} {row['severity']}: {row['title']} ({row['count']:,})")
-            lines += [f"    {noted['where']}: {noted['seen']}" for noted in row["findings"][:3]]
-    return "\n".join(lines)
