@@ -1,9 +1,9 @@
-// Runs a CloudFront function before a folder as S3 is: node cloudfront.mjs FUNCTION SITE MISSING.
-// Prints its address. MISSING is what the distribution answers in place of a file that is missing.
+// Runs a CloudFront function before a folder as S3 is: node cloudfront.mjs FUNCTION BUCKET. Prints its
+// address. The distribution answers with /missing.xml in place of a file that is missing.
 import {createServer} from 'node:http';
 import {existsSync, readFileSync, writeFileSync} from 'node:fs';
 
-const [code, site, missing] = process.argv.slice(2);
+const [code, bucket] = process.argv.slice(2);
 writeFileSync(`${code}.mjs`, `${readFileSync(code, 'utf8')}\nexport {handler};\n`);
 const {handler} = await import(`${code}.mjs`);
 
@@ -27,9 +27,9 @@ const server = createServer((request, response) => {
     response.end(result.body);
     return;
   }
-  const path = `${site}${result.uri}`, allowed = /^\/(www\/|[a-z]+\.xml$|(oai|sets|get)\/)/.test(result.uri);
+  const path = `${bucket}${result.uri}`;
   response.setHeader('content-type', 'text/xml; charset=utf-8');
-  response.end(readFileSync(allowed && existsSync(path) ? path : missing));
+  response.end(readFileSync(existsSync(path) ? path : `${bucket}/missing.xml`));
 });
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`));
 process.stdin.on('end', () => process.exit()).resume();

@@ -1,12 +1,13 @@
-"""The hosts of a site, each started as the guide says, with places and ports of the test's own."""
+"""The hosts of a site, set up by the steps of the guide, with places and ports of a test's own."""
 
 import os
 import re
-import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,60 +16,84 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.e2e.conftest import sheaf
+from tests.hosts import bucket
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/guide/static-hosting.md"
 SIMULATOR = ROOT / ".npm-miniflare"
 NJS = Path("/usr/lib/nginx/modules/ngx_http_js_module.so")
-APACHE = Path("/usr/lib/apache2/modules")
-MODULES = "mpm_event authz_core mime dir rewrite lua headers deflate filter"
-_COMMAND = re.compile(r"^(sheaf router .*) > (\S+)$", re.MULTILINE)
+RUNS = ("/var/log/nginx", "/var/log/apache2", "/var/run/apache2", "/var/lock/apache2", "/run/nginx")
+"""What is in `run` of the test's folder instead."""
 
 
-def write_files(host: str, site: Path, folder: Path, port: int) -> dict[str, Path]:
-    """Write the files that the guide says into `folder`; return them by their names there."""
-    section = GUIDE.read_text("utf-8").partition(f"### {host}\n")[2].partition("\n##")[0]
-    commands = _COMMAND.findall(section)
-    files = {target: folder / Path(target).name for _, target in commands}
-    for line, target in commands:
-        words = shlex.split(re.sub(r"--port \d+", f"--port {port}", line))[1:]
-        done = sheaf(*(str(site) if word == "/srv/site" else word for word in words))
-        assert done.code == 0, done.err
-        text = done.out
-        for name, path in files.items():  # as the files name each other
-            text = text.replace(name, str(path)) if name.startswith("/") else text
-        files[target].write_text(text)
-    assert files
-    return files
+def follow(host: str, site: Path, folder: Path, port: int = 0) -> None:
+    """Carry out the guide's steps for a host, with `folder` before /etc, and `port`.
+
+    Packages are only looked for. Raises CalledProcessError.
+    """
+    section = GUIDE.read_text("utf-8").partition(f"### {host}\n")[2]
+    steps = section.split("```")[1].replace("/srv/site", str(site))
+    steps = re.sub(r"--port \d+", f"--port {port}", steps).replace("/etc/", f"{folder}/etc/")
+    path = f"{folder}/bin:{os.environ['PATH']}:/usr/sbin:/sbin"
+    # The files name each other by places below /etc.
+    own = f'{sys.executable} -m builder "$@" | sed "s#/etc/#{folder}/etc/#g"'
+    install(folder, "sheaf", f"set -o pipefail\nPYTHONPATH={ROOT} {own}")
+    real = shutil.which("apt-get", path=os.environ["PATH"])
+    install(folder, "apt-get", f'{real} --simulate "$@"' if real else "true")
+    for name in bucket.NAMES:
+        install(folder, name, f'{sys.executable} {bucket.__file__} {name} "$@"')
+    public = folder / "public"
+    public.unlink(missing_ok=True)
+    public.symlink_to(site)
+    places = {"APACHE_CONFDIR": f"{folder}/etc/apache2", "APACHE_STATE_DIRECTORY": f"{folder}/run"}
+    environment = {**os.environ, **places, "PATH": path, "APACHE_STARTED_BY_SYSTEMD": "true"}
+    subprocess.run(
+        ["bash", "-euc", steps], cwd=folder, env=environment, check=True, capture_output=True
+    )
 
 
-def find_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def install(folder: Path, name: str, text: str) -> Path:
+    """Write a command that the steps call."""
+    path = folder / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def copy_settings(name: str, folder: Path, *changed: str) -> None:
+    """Copy what the package has below /etc, and let some of it name places of the test's own."""
+    shutil.copytree(f"/etc/{name}", folder / "etc" / name, symlinks=True, dirs_exist_ok=True)
+    (folder / "run").mkdir(exist_ok=True)
+    for path in (folder / "etc" / name / each for each in changed):
+        text = path.read_text().replace(f"/etc/{name}", str(folder / "etc" / name))
+        for place in RUNS:
+            text = text.replace(place, f"{folder}/run")
+        path.write_text(text)
 
 
 @contextmanager
-def running(command: list[str], port: int, folder: Path) -> Iterator[str]:
-    """Run a server in the foreground until it is not needed; give its address."""
-    log = folder / "output.log"
-    with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        for _ in range(100):
-            try:
-                urlopen(f"{url}/oai?verb=Identify", timeout=20).close()
-                break
-            except URLError:
-                assert process.poll() is None, log.read_text()
-                time.sleep(0.1)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
+def followed(host: str, site: Path, folder: Path) -> Iterator[str]:
+    """Carry out the steps with a port that no other process took; give the address of the host."""
+    for attempt in range(4):
+        with socket.socket() as probe:
+            probe.bind(("", 0))
+            port: int = probe.getsockname()[1]
+        try:
+            follow(host, site, folder, port)
+            break
+        except subprocess.CalledProcessError as error:
+            if attempt == 3:
+                error.add_note((error.stdout + error.stderr).decode())
+                raise
+    url = f"http://127.0.0.1:{port}"
+    for _ in range(100):
+        try:
+            urlopen(f"{url}/oai?verb=Identify", timeout=20).close()
+            break
+        except URLError:
+            time.sleep(0.1)
+    yield url
 
 
 @contextmanager
@@ -76,44 +101,48 @@ def nginx(site: Path, folder: Path) -> Iterator[str]:
     _need("nginx")
     if not NJS.exists():
         pytest.skip("nginx has no njs: apt-get install libnginx-mod-http-js")
-    port = find_port()
-    files = write_files("nginx", site, folder, port)
-    main = folder / "main.conf"
-    main.write_text(
-        f"load_module {NJS};\ndaemon off;\nuser root;\npid {folder}/pid;\nevents {{ }}\n"
-        f"http {{ include /etc/nginx/mime.types; access_log off; include "
-        f"{files['/etc/nginx/conf.d/sheaf.conf']}; }}\n"
-    )
-    with running(["nginx", "-c", str(main), "-e", f"{folder}/error.log"], port, folder) as url:
-        yield url
+    copy_settings("nginx", folder, "nginx.conf")
+    shutil.rmtree(folder / "etc/nginx/sites-enabled", ignore_errors=True)
+    real = f"{shutil.which('nginx')} -c {folder}/etc/nginx/nginx.conf -e {folder}/error.log"
+    command = install(folder, "nginx", f'{real} "$@"')
+    subprocess.run([command], check=True)
+    try:
+        with followed("nginx", site, folder) as url:
+            yield url
+    finally:
+        subprocess.run([command, "-s", "quit"], check=True)
 
 
 @contextmanager
 def apache(site: Path, folder: Path) -> Iterator[str]:
     _need("apache2")
-    port = find_port()
-    files = write_files("Apache", site, folder, port)
-    main = folder / "main.conf"
-    modules = [f"LoadModule {m}_module {APACHE}/mod_{m}.so" for m in MODULES.split()]
-    own = [f"ServerRoot {folder}", f"PidFile {folder}/pid", f"ErrorLog {folder}/error.log"]
-    own += ["ServerName localhost", f"DefaultRuntimeDir {folder}", "TypesConfig /etc/mime.types"]
-    own += [f"Include {files['/etc/apache2/sites-available/sheaf.conf']}"]
-    main.write_text("\n".join([*own[:5], *modules, *own[5:], ""]))
-    with running(["apache2", "-f", str(main), "-DFOREGROUND"], port, folder) as url:
-        yield url
+    copy_settings("apache2", folder, "envvars")
+    (folder / "etc/apache2/ports.conf").write_text("")
+    for path in (folder / "etc/apache2/sites-enabled").iterdir():
+        path.unlink()
+    try:
+        with followed("Apache", site, folder) as url:
+            yield url
+    finally:
+        environment = {**os.environ, "APACHE_CONFDIR": f"{folder}/etc/apache2"}
+        subprocess.run(["apache2ctl", "stop"], env=environment, check=True)
 
 
 @contextmanager
 def caddy(site: Path, folder: Path) -> Iterator[str]:
     _need("caddy")
-    port = find_port()
-    files = write_files("Caddy", site, folder, port)
-    main = files["/etc/caddy/Caddyfile"]
-    main.write_text("{\n\tadmin off\n}\n" + main.read_text())
-    with running(
-        ["caddy", "run", "--config", str(main), "--adapter", "caddyfile"], port, folder
-    ) as url:
-        yield url
+    (folder / "etc/caddy").mkdir(parents=True)
+    main = folder / "etc/caddy/Caddyfile"
+    real = f"{shutil.which('caddy')} start --config {main} --adapter caddyfile"
+    # The package's service has a port for administration that others may have.
+    off = f"sed -i '1i {{\\nadmin off\\n}}' {main}"
+    pid = folder / "pid"
+    install(folder, "systemctl", f"{off}\n{real} --pidfile {pid} > {folder}/output.log 2>&1")
+    try:
+        with followed("Caddy", site, folder) as url:
+            yield url
+    finally:
+        os.kill(int(pid.read_text()), 15)
 
 
 @contextmanager
@@ -121,8 +150,12 @@ def worker(site: Path, folder: Path, storage: str = "bucket") -> Iterator[str]:
     _need("node")
     if not (SIMULATOR / "node_modules/miniflare").exists():
         pytest.skip("there is no miniflare: infra/prove-hosts.sh installs it")
-    script = write_files("Cloudflare Worker", site, folder, 0)["worker.js"]
-    with node("miniflare.mjs", script, site, storage) as url:
+    follow("Cloudflare Worker", site, folder)
+    row = tomllib.loads((folder / "wrangler.toml").read_text())
+    (stored,) = row["r2_buckets"]
+    assert stored["bucket_name"] == "sheaf"
+    files = folder / "bucket" if storage == "bucket" else site
+    with node("miniflare.mjs", folder / row["main"], files, storage, stored["binding"]) as url:
         yield url
 
 
@@ -135,10 +168,8 @@ def worker_assets(site: Path, folder: Path) -> Iterator[str]:
 @contextmanager
 def cloudfront(site: Path, folder: Path) -> Iterator[str]:
     _need("node")
-    files = write_files("CloudFront and S3", site, folder, 0)
-    script = files["cloudfront.js"]
-    assert script.stat().st_size <= 10_241
-    with node("cloudfront.mjs", script, site, files["missing.xml"]) as url:
+    follow("CloudFront and S3", site, folder)
+    with node("cloudfront.mjs", folder / "cloudfront.js", folder / "bucket") as url:
         yield url
 
 

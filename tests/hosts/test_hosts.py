@@ -1,6 +1,7 @@
 """Each host of a site answers as `sheaf serve` does over the same store."""
 
 import gzip
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,15 @@ class Host:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("world")
-    for parent in (folder, *folder.parents[:3]):
-        parent.chmod(parent.stat().st_mode | 0o055)  # servers read as another user
+def folder() -> Iterator[Path]:
+    """Give a folder that servers read as another user; other runs of pytest close its own."""
+    with tempfile.TemporaryDirectory(prefix="sheaf-hosts-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def world(folder: Path) -> Iterator[World]:
     world = make_site_world(folder)
     folder = world.root / "site/www/sets"  # /sets is a page beside it
     folder.mkdir(exist_ok=True)
@@ -55,13 +61,11 @@ def ours(world: World) -> Ask:
 
 
 @pytest.fixture(scope="module", params=HOSTS)
-def host(
-    request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Host]:
+def host(request: pytest.FixtureRequest, world: World, folder: Path) -> Iterator[Host]:
     start: Any = HOSTS[request.param]
-    folder = tmp_path_factory.mktemp(request.param)
-    folder.chmod(0o755)
-    with start(world.root / "site", folder) as url:
+    own = Path(tempfile.mkdtemp(dir=folder))
+    own.chmod(0o755)
+    with start(world.root / "site", own) as url:
         yield Host(request.param, url, ask_server(url))
 
 
