@@ -11,7 +11,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, islice
+from itertools import count
 
 from builder.sources.datasets.item import LEFT_OUT, RAW, FilesetManifestFile
 from builder.sources.datasets.protocols import FilesetError
@@ -19,15 +19,10 @@ from builder.text import is_device
 
 LONGEST_PATH = 255
 """Bytes of a part in UTF-8, the limit of disks."""
-TWINS = "twins"
-"""Key in `extra` of a file: its twins. These are the first paths that differ from it only by case
-or by compatible characters."""
 UNSAFE = "unsafe-path"
 
 _WHOLE, _DEPTH = 4096, 100
 """Bytes and parts of a path: more than any system accepts, few enough to check each folder."""
-_MOST_TWINS = 10
-"""Number of twins listed, because some names have very many variants."""
 _DRIVE = re.compile(r"[A-Za-z]:")
 _FORBIDDEN = frozenset('<>:"|?*\\')
 """Characters that Windows has in no name."""
@@ -125,15 +120,10 @@ def make_paths_safe(
     if unkept and not (partial and any(file.status not in LEFT_OUT for file in manifest)):
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         raise FilesetError(UNSAFE, faults[0] + more, manifest=manifest)
-    distinct = _make_distinct(manifest)
-    twins = _twins([file.path for file in distinct])
-    return tuple(
-        replace(f, extra={**f.extra, TWINS: twins[f.path]}) if f.path in twins else f
-        for f in distinct
-    )
+    return _make_distinct(manifest)
 
 
-def _make_distinct(files: Sequence[FilesetManifestFile]) -> list[FilesetManifestFile]:
+def _make_distinct(files: Sequence[FilesetManifestFile]) -> tuple[FilesetManifestFile, ...]:
     """Return the files with paths that are all different, and that no other file is inside of.
 
     Which file keeps a path depends on the files, and not on their order.
@@ -151,7 +141,7 @@ def _make_distinct(files: Sequence[FilesetManifestFile]) -> list[FilesetManifest
             distinct[at] = replace(file, path=path, extra=extra)
         used.add(path)
         taken.add(path)
-    return distinct
+    return tuple(distinct)
 
 
 def _precedence(file: FilesetManifestFile) -> tuple[object, ...]:
@@ -178,16 +168,3 @@ def _find_free(
     folder, slash, name = file.path.rpartition("/")
     numbered = (f"{folder}{slash}{_shorten(name, f'~{number}')}" for number in numbers[file.path])
     return next(path for path in numbered if path not in taken)
-
-
-def _twins(paths: Sequence[str]) -> dict[str, list[str]]:
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        folded = unicodedata.normalize("NFKC", path).casefold()
-        alike[unicodedata.normalize("NFKC", folded)].append(path)
-    return {
-        path: list(islice((other for other in group if other != path), _MOST_TWINS))
-        for group in alike.values()
-        if len(group) > 1
-        for path in group
-    }

@@ -8,8 +8,6 @@ import io
 import json
 import re
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from builder.sources.datasets.item import FilesetPlatformItem, PlatformAnswer
@@ -21,23 +19,9 @@ ANSWERS = "platform-"
 
 _LARGEST = 4 << 20
 """Bytes of a document in which values are looked for."""
-_TELLING = 6
-"""Characters of a text that hardly stands for something else in a document."""
-_NAMES = {
-    "title": ("title", "name"),
-    "creators": ("creator", "author", "contributor", "name"),
-    "licences": ("licen", "rights"),
-    "doi": ("doi", "identifier"),
-    "version": ("version", "/id", "recid"),
-    "edition": ("version", "edition"),
-}
-"""Parts of the names that platforms give to fields."""
 
 _DOI = re.compile(r"(?<=[:/])10\.")
 """Where a DOI may begin in its URL."""
-
-Places = Mapping[str, Sequence[str]]
-"""Places of each text, in lower case: URL of the response and JSON Pointer."""
 
 
 def pack(item: FilesetPlatformItem) -> tuple[str, bytes]:
@@ -55,84 +39,67 @@ def pack(item: FilesetPlatformItem) -> tuple[str, bytes]:
 def describe(item: FilesetPlatformItem) -> dict[str, Any]:
     """Return title, creators, licences, DOI and version, each as `value` and `source`.
 
-    The source is the URL of the response that has the value, with a JSON Pointer (RFC 6901) as its
-    fragment unless it is a page. It is None if no response has the value as it stands.
+    The source is the URL of the response that has the value, and None if no response has it as it
+    stands.
     """
     # The answers of the DOI registry come first, those of the platform later.
-    places = _find_places(filter(None, map(_parse, reversed(item.sent))))
+    sent = [(answer.last.url, _find_values(answer)) for answer in reversed(item.sent)]
     about = item.description
 
-    def value(field: str, text: str | None, *others: str | None) -> dict[str, str | None] | None:
-        sources = (_find(places, words, _NAMES[field]) for words in (text, *others) if words)
-        return {"value": text, "source": next(filter(None, sources), None)} if text else None
+    def value(text: str | None, *others: str | None) -> dict[str, str | None] | None:
+        wanted = (_fold(words) for words in (text, *others) if words)
+        sources = (url for words in wanted for url, values in sent if words in values)
+        return {"value": text, "source": next(sources, None)} if text else None
 
     every: dict[str, Any] = {
-        "title": value("title", about.title),
-        "creators": [value("creators", p.name, p.family, p.orcid) for p in about.creators],
+        "title": value(about.title),
+        "creators": [value(p.name, p.family, p.orcid) for p in about.creators],
         "licences": [
-            value("licences", row.spdx or row.name or row.url, row.name, row.url)
-            for row in about.licences
+            value(row.spdx or row.name or row.url, row.name, row.url) for row in about.licences
         ],
-        "doi": value("doi", about.doi),
-        "version": value("version", item.version),
-        "edition": value("edition", about.version),
+        "doi": value(about.doi),
+        "version": value(item.version),
+        "edition": value(about.version),
     }
     return {name: sources for name, sources in every.items() if sources}
 
 
-def _parse(answer: PlatformAnswer) -> tuple[str, Any] | None:
-    """Return the URL and the document of a response, None if it is neither JSON nor a page.
+def _find_values(answer: PlatformAnswer) -> frozenset[str]:
+    """Return the texts and numbers in a response of JSON, or in the head of a page.
 
-    The URL of JSON ends in `#`, because a pointer follows. Too large a document is None.
+    They are in lower case, and those with a DOI also without what precedes it. Too large a document
+    has none.
     """
+    values: set[str] = set()
+    stack = [_parse(answer)]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            stack += value.values()
+        elif isinstance(value, list | tuple):
+            stack += value
+        elif isinstance(value, str | int) and not isinstance(value, bool):
+            text = _fold(str(value))
+            values |= {text, *(text[match.start() :] for match in _DOI.finditer(text))}
+    return frozenset(values)
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _parse(answer: PlatformAnswer) -> Any:
+    """Return the document of a response, None if it is neither JSON nor a page, or too large."""
     if answer.packed is None:
         return None
     data = zlib.decompressobj().decompress(answer.packed, _LARGEST + 1)
     if len(data) > _LARGEST:
         return None
     try:
-        return f"{answer.last.url}#", json.loads(data)
+        return json.loads(data)
     except (ValueError, RecursionError):
         if not data.lstrip().startswith(b"<"):
             return None
     url, headers = answer.last.url, answer.last.headers
     links = ", ".join(value for name, value in headers if name.lower() == "link")
-    return url, read_biblio(data, url, link=links)
-
-
-def _find_places(documents: Iterable[tuple[str, Any]]) -> Places:
-    """Return where texts and numbers stand, in order; a DOI also without what precedes it."""
-    places: defaultdict[str, list[str]] = defaultdict(list)
-    for url, document in documents:
-        for pointer, value in _walk(document):
-            place = url + pointer if url.endswith("#") else url
-            text = " ".join(str(value).split()).casefold()
-            for words in {text, *(text[match.start() :] for match in _DOI.finditer(text))}:
-                places[words].append(place)
-    return places
-
-
-def _find(places: Places, text: str, names: Sequence[str]) -> str | None:
-    """Return the place of a text, best below one of the names; a short text must be below one.
-
-    Case does not count, nor what precedes a DOI in its URL.
-    """
-    listed = places.get(text.casefold(), ())
-    for place in listed:
-        if any(name in place.partition("#")[2].casefold() for name in names):
-            return place
-    return listed[0] if listed and len(text) >= _TELLING else None
-
-
-def _walk(document: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the texts and numbers of a document with their JSON Pointers, in its order."""
-    stack = [("", document)]
-    while stack:
-        pointer, value = stack.pop()
-        if isinstance(value, dict):
-            escaped = ((n.replace("~", "~0").replace("/", "~1"), v) for n, v in value.items())
-            stack += reversed([(f"{pointer}/{name}", member) for name, member in escaped])
-        elif isinstance(value, list):
-            stack += reversed([(f"{pointer}/{at}", member) for at, member in enumerate(value)])
-        elif isinstance(value, str | int) and not isinstance(value, bool):
-            yield pointer, value
+    return read_biblio(data, url, link=links)

@@ -78,12 +78,12 @@ def test_what_the_platform_sent_is_kept_verbatim_with_its_source(
     told = json.loads(command.store.read(base))
     api = "https://zenodo.org/api/records/11"
     assert told["described"] == {
-        "title": {"value": "Hives of the year 11", "source": f"{api}#/metadata/title"},
-        "creators": [{"value": "Medová, Jana", "source": f"{api}#/metadata/creators/0/name"}],
-        "licences": [{"value": "CC-BY-4.0", "source": f"{api}#/metadata/license/id"}],
-        "doi": {"value": "10.5281/zenodo.11", "source": f"{api}#/doi"},
-        "version": {"value": "11", "source": f"{api}#/id"},
-        "edition": {"value": "1", "source": f"{api}#/metadata/version"},
+        "title": {"value": "Hives of the year 11", "source": api},
+        "creators": [{"value": "Medová, Jana", "source": api}],
+        "licences": [{"value": "CC-BY-4.0", "source": api}],
+        "doi": {"value": "10.5281/zenodo.11", "source": api},
+        "version": {"value": "11", "source": api},
+        "edition": {"value": "1", "source": api},
     }
     (kept,) = [one for one in told["objects"] if "/platform-" in one["key"]]
     data = command.store.read(kept["key"])

@@ -302,7 +302,7 @@ def test_a_request_for_a_page_is_kept_with_its_evidence(
     assert told["manifest"][0]["extra"] == {"listed_by": "schema.org"}
     (kept,) = (key for key in store.keys("filesets/") if key.endswith("fileset.json"))
     described = json.loads(store.read(kept))["described"]
-    assert described["title"] == {"value": "Hives", "source": None}  # too short to be sure of
+    assert described["title"] == {"value": "Hives", "source": URL}
     assert described["creators"] == [{"value": "Jana Medová", "source": URL}]
     assert described["doi"] == {"value": "10.5072/honey", "source": URL}
     assert len(made(found, "oai_datacite"))
