@@ -17,7 +17,7 @@ def wrong_requests(prefix: str, granularity: str) -> Iterator[tuple[str, Argumen
     yield "A01", (("verb", "Nonsense"),), bad_verb
     yield "A02", (), bad_verb
     yield "A03", (("verb", "Identify"), ("verb", "Identify")), bad_verb
-    yield "A04", (("verb", "Identify"), ("nonsense", "1")), bad_argument
+    yield "A04", (("verb", "Identify"), ("page", "1")), bad_argument
     yield "A05", (_LIST,), bad_argument
     yield "A05", (_ITEM, format_), bad_argument
     yield "A06", (_LIST, format_, format_), bad_argument

@@ -24,7 +24,7 @@ _ACCEPT = "text/xml, application/xml;q=0.9, */*;q=0.1"
 _FORM = "application/x-www-form-urlencoded"
 _PATIENCE = 10.0
 """Longest wait in seconds that a server is granted within a visit."""
-_TRIES = 3
+_BROKEN = frozenset({"cut-short", "bad-answer"})
 _REQUEST = re.compile(rb"<(?:[\w.-]+:)?request\b([^>]*)>")
 _ATTRIBUTE = re.compile(r"([A-Za-z]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _VERB = re.compile(
@@ -40,7 +40,12 @@ class Asker(Protocol):
     """Why `ask` returns None."""
 
     def ask(
-        self, arguments: Arguments, method: str = "GET", coding: str = "gzip", cookies: bool = True
+        self,
+        arguments: Arguments,
+        method: str = "GET",
+        coding: str = "gzip",
+        cookies: bool = True,
+        tries: int = 3,
     ) -> Exchange | None:
         """Return the exchange of a request, or None if it cannot be asked (any more)."""
         ...
@@ -56,10 +61,14 @@ class Asker(Protocol):
 
 @dataclass(slots=True)
 class AskBudget:
-    """The rest of a visit: seconds on its clock until `end`, and requests."""
+    """The rest of a visit: its `end` on the client's clock in seconds, and requests.
+
+    `pause` is the wait in seconds before a failed request is sent again.
+    """
 
     end: float
     requests: int = 600
+    pause: float = 1.0
 
 
 class RepositoryAsker:
@@ -89,20 +98,30 @@ class RepositoryAsker:
         return max(0.0, self._budget.end - self._client.clock())
 
     def ask(
-        self, arguments: Arguments, method: str = "GET", coding: str = "gzip", cookies: bool = True
+        self,
+        arguments: Arguments,
+        method: str = "GET",
+        coding: str = "gzip",
+        cookies: bool = True,
+        tries: int = 3,
     ) -> Exchange | None:
         """Return the exchange of a request, after retries; None if the budget is used up."""
-        for tried in range(1, _TRIES + 1):
+        failures = 0
+        for tried in range(1, tries + 1):
             if self._budget.requests <= 0 or self.seconds_left() <= 0:
                 return None
             self._budget.requests -= 1
             exchange = self._exchange(arguments, method, coding, cookies)
-            if exchange is None or tried == _TRIES:
-                return exchange
+            if exchange is None:
+                return None
+            exchange = replace(exchange, failures=failures)
             wish = find_wish(exchange.fields, exchange.status, self._client.wall())
-            seconds = 1.0 if wish is None else wish
-            is_passing = exchange.status in PASSING_STATUSES or exchange.code == "cut-short"
-            if not is_passing or seconds > min(_PATIENCE, self.seconds_left()):
+            seconds = self._budget.pause if wish is None else wish
+            is_passing = exchange.status >= 500 or exchange.status in PASSING_STATUSES
+            if tried == tries or not (is_passing or exchange.code in _BROKEN):
+                return exchange
+            failures += exchange.status not in (429, 503)
+            if seconds > min(_PATIENCE, self.seconds_left()):
                 return exchange
             if self._client.stop.wait(seconds):
                 raise Deferred("ended")
@@ -143,8 +162,10 @@ class RepositoryAsker:
             with client.ask(request) if form else client.fetch(request) as response:
                 exchange = _head(exchange, response)
                 raw = b"".join(response.body)
-                body = responses.read_body(response.headers, [raw], self._limits.bytes)
-                exchange = replace(exchange, body=body, size=len(body))
+                body, is_other = responses.read_mislabelled(
+                    response.headers, raw, self._limits.bytes
+                )
+                exchange = replace(exchange, body=body, size=len(body), mislabelled=is_other)
         except FetchError as failure:
             exchange = replace(exchange, trouble=str(failure), code=failure.code)
         except Deferred:
@@ -166,6 +187,7 @@ def _head(exchange: Exchange, response: Response) -> Exchange:
         status=response.status,
         fields=response.headers,
         coded=responses.content_coding(response.headers) or "",
+        redirected=bool(response.redirects),
         lost_query=any("?" not in target for target in targets),
     )
 
@@ -192,7 +214,12 @@ class SavedAnswers:
         return 120.0
 
     def ask(
-        self, arguments: Arguments, method: str = "GET", coding: str = "gzip", cookies: bool = True
+        self,
+        arguments: Arguments,
+        method: str = "GET",
+        coding: str = "gzip",
+        cookies: bool = True,
+        tries: int = 3,
     ) -> Exchange | None:
         """Return the saved answer to a request, or None."""
         if method != "GET" or not cookies:

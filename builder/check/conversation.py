@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from builder.check.asker import Asker
 from builder.check.checks import CheckCard
@@ -10,6 +11,15 @@ from builder.check.protocol import judge_envelope, judge_http
 from builder.check.reply import OaiReply, read_reply
 from builder.runtime import Clock
 from functions.snapshot.instant import to_text
+
+
+class Dated(Protocol):
+    """An item with a datestamp."""
+
+    @property
+    def datestamp(self) -> str:
+        """The datestamp as it was written."""
+        ...
 
 
 @dataclass(slots=True)
@@ -43,12 +53,17 @@ class Conversation:
 
         An answer to a `wrong` request without an error of the protocol is left to the caller.
         """
-        exchange = self.asker.ask(arguments, method, coding, cookies)
+        tries = 1 if wrong else 3
+        exchange = self.asker.ask(arguments, method, coding, cookies, tries)
         return None if exchange is None else self._judge(exchange, wrong)
 
     def ask_verb(self, verb: str, **arguments: str) -> OaiReply | None:
         """Return the reply to a verb; `from_` stands for `from`."""
         return self.ask(("verb", verb), *((k.rstrip("_"), v) for k, v in arguments.items()))
+
+    def is_old(self, *items: Dated) -> bool:
+        """Return whether items are as they were before the visit: later ones may have changed."""
+        return all(item.datestamp < self.begun[: len(item.datestamp)] for item in items)
 
     def others(self) -> Iterator[OaiReply]:
         """Yield the replies that were saved, and not asked for."""

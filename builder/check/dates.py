@@ -48,30 +48,32 @@ def check_windows(
     usable = [
         item
         for item in walk.items
-        if len(item.datestamp) == length
-        and from_datestamp(item.datestamp)
-        and item.datestamp < talk.begun[:length]
+        if len(item.datestamp) == length and from_datestamp(item.datestamp) and talk.is_old(item)
     ]
     for item in _spread(usable, 3):
         _check_window(talk, "D04", shape, item, item.datestamp)
     if length == 20 and usable:
-        _check_window(talk, "D05", shape, usable[0], usable[0].datestamp[:10])
+        _check_window(talk, "D05", shape, usable[-1], usable[-1].datestamp[:10])
+    if len(walk.seconds) > 1:
+        _check_increment(talk, walk, shape, usable)
     earliest = from_datestamp(row.get("earliestDatestamp", ""))
     if earliest is not None and earliest.year > 1:
         day = f"{earliest - timedelta(days=2):%Y-%m-%d}"
         before = talk.ask(("verb", "ListIdentifiers"), *shape.items(), ("until", day))
         if before is not None and before.page is not None:
-            seen = f"until {day}: {', '.join(before.codes) or 'records'}"
-            card_right = before.codes == (NOTHING,)
-            talk.card.hold("D07", card_right, seen, request=before.number)
+            dated = [entry for entry in before.page.entries if from_datestamp(entry.datestamp)]
+            right = before.codes == (NOTHING,) or (before.page.entries and not dated)
+            listed = f"{len(before.page.entries)} records"
+            seen = f"until {day}: {', '.join(before.codes) or listed}"
+            talk.card.hold("D07", right, seen, request=before.number)
     if usable:
         first = (
             "1970-01-01"
             if earliest and earliest.year > 1970
             else str(row["earliestDatestamp"])[:10]
         )
-        bounds = (("from", first), ("until", "2099-12-31"))
-        wide = talk.ask(("verb", "ListIdentifiers"), *shape.items(), *bounds)
+        ends = {**shape, "from": first, "until": "2099-12-31"}
+        wide = talk.ask(("verb", "ListIdentifiers"), *ends.items())
         if wide is not None and wide.page is not None:
             seen = f"from {first} until 2099-12-31: {', '.join(wide.codes) or 'no records'}"
             talk.card.hold("D08", wide.is_list and wide.page.entries, seen, request=wide.number)
@@ -79,8 +81,8 @@ def check_windows(
         now = talk.clock()
         for quarter in (1, 2, 3):
             day = to_text(earliest + (now - earliest) * quarter / 4)[:10]
-            dated = {**shape, "from": day, "until": day}
-            judge_window(talk, walk_list(talk, "ListRecords", dated, 1, 0.0, sample))
+            bounds = {**shape, "from": day, "until": day}
+            judge_window(talk, walk_list(talk, "ListRecords", bounds, 1, 0.0, sample))
 
 
 def _check_window(
@@ -93,11 +95,28 @@ def _check_window(
     names = {other.identifier for other in window.items}
     if item.identifier in names:
         talk.card.hold(check, True)
-    elif window.ended or (window.stopped and not window.seconds):
+    elif window.ended or window.codes:
         seen = (
             f"from and until {date}: {window.count:,} records, {window.stopped or 'not this one'}"
         )
         talk.card.hold(check, False, seen, item.identifier, len(talk.exchanges) - 1)
+
+
+def _check_increment(
+    talk: Conversation, walk: PageWalk, shape: Mapping[str, str], usable: Sequence[ListedItem]
+) -> None:
+    """Ask for the middle half of a list by its dates, over a few pages."""
+    stamps = sorted(item.datestamp for item in usable)
+    if not stamps:
+        return
+    bounds = {"from": stamps[len(stamps) // 4], "until": stamps[len(stamps) * 3 // 4]}
+    window = walk_list(talk, "ListIdentifiers", {**shape, **bounds}, _PAGES)
+    judge_window(talk, window)
+    names = {item.identifier for item in window.items}
+    for item in usable if window.ended else ():
+        if bounds["from"] <= item.datestamp <= bounds["until"]:
+            seen = f"not listed from {bounds['from']} until {bounds['until']}"
+            talk.card.hold("D04", item.identifier in names, seen, item.identifier, item.request)
 
 
 def judge_window(talk: Conversation, window: PageWalk) -> None:

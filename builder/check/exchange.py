@@ -14,8 +14,10 @@ class Exchange:
     """A request and its response; `status` is 0 if there was none, and `trouble` says why.
 
     `fields` are the first header field of each name, in lower case. `body` is unpacked. `size` is
-    the number of its bytes, `seconds` the time until it was complete. `lost_query` means that a
-    redirect had no query. `code` is that of builder.http.errors. `coded` tells the coding.
+    the number of its bytes, `seconds` the time until it was complete. `failures` counts earlier
+    attempts that failed. `redirected`: there was a redirect; `lost_query`: one without a query.
+    `code` is that of builder.http.errors. `coded` is the content coding, and `mislabelled` means
+    that the body has another one.
     """
 
     arguments: Arguments
@@ -29,7 +31,10 @@ class Exchange:
     trouble: str = ""
     code: str = ""
     coded: str = ""
+    mislabelled: bool = False
+    failures: int = 0
     lost_query: bool = False
+    redirected: bool = False
 
     @property
     def verb(self) -> str:

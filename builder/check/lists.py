@@ -1,5 +1,6 @@
 """Lists: walked from page to page, and what must hold within and between their pages."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -13,6 +14,8 @@ from functions.snapshot.instant import from_datestamp
 NOTHING = "noRecordsMatch"
 _SHARE = 0.05
 """Share of a list whose lack may be a wrong estimate of its size."""
+_EMPTY = 80
+"""Pages without records in a row, after which a list has no end."""
 _SLOW_FIRST, _SLOW_LATER, _FACTOR = 10.0, 5.0, 3.0
 
 
@@ -41,12 +44,15 @@ class PageWalk:
     verb: str
     arguments: Mapping[str, str]
     items: list[ListedItem] = field(default_factory=list)
+    identifiers: set[str] = field(default_factory=set)
     names: list[list[str]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     rows: list[Mapping[str, str]] = field(default_factory=list)
     size: int | None = None
     lost: int = 0
+    codes: tuple[str, ...] = ()
+    is_torn: bool = False
     ended: bool = False
     broken: bool = False
     stopped: str = ""
@@ -56,6 +62,15 @@ class PageWalk:
     def count(self) -> int:
         """Number of items so far, unreadable ones included."""
         return len(self.items) + self.lost
+
+    def counts(self) -> set[int]:
+        """Return the number of items so far, with and without those that came twice."""
+        return {self.count, len(self.identifiers) + self.lost}
+
+    def repeats(self) -> set[str]:
+        """Return the identifiers that came more than once."""
+        counts = Counter(item.identifier for item in self.items)
+        return {name for name, count in counts.items() if count > 1}
 
     @property
     def prefix(self) -> str:
@@ -105,6 +120,9 @@ def walk_list(
             most = most_of_large
         if pages >= most or talk.asker.seconds_left() < reserve:
             walk.stopped = f"only {pages} pages were walked"
+            if pages > _EMPTY and not any(walk.names[-_EMPTY:]):
+                seen = f"{_EMPTY} pages in a row have no records"
+                talk.card.hold("L01", False, seen, token, reply.number)
             return walk
         sent = {"resumptionToken": token}
 
@@ -115,6 +133,7 @@ def _take(talk: Conversation, walk: PageWalk, reply: OaiReply, sample: RecordSam
     where = walk.tokens[-1] if walk.tokens else walk.verb
     if page is None or (page.errors and reply.child() is None and not page.entries):
         if is_first:
+            walk.codes = reply.codes
             walk.ended = reply.codes in ((NOTHING,), ("noSetHierarchy",))
             walk.stopped = ", ".join(reply.codes) or "it is not answered"
         else:
@@ -126,14 +145,19 @@ def _take(talk: Conversation, walk: PageWalk, reply: OaiReply, sample: RecordSam
     walk.sends_cookies = walk.sends_cookies or "set-cookie" in reply.exchange.fields
     if not is_first:
         card.hold("L04", True)
-    before, size, token = walk.count, page.size, page.token
+    before, size, token = walk.counts(), page.size, page.token
     walk.size = walk.size if size is None else size
     walk.seconds.append(reply.exchange.seconds)
     walk.rows += page.rows if walk.verb == "ListSets" else ()
     items = list_items(reply)
     if walk.verb == "ListSets":
         items = [ListedItem(r.get("setSpec", ""), "", False, (), reply.number) for r in page.rows]
+    if items and walk.identifiers.issuperset(item.identifier for item in items):
+        card.hold("L01", False, "a page of records that all came before", where, reply.number)
+        walk.stopped, walk.broken = "its records came before", True
+        return False
     walk.items += items
+    walk.identifiers.update(item.identifier for item in items)
     walk.names.append([item.identifier for item in items])
     walk.lost += len(page.lost)
     if sample is not None:
@@ -142,11 +166,12 @@ def _take(talk: Conversation, walk: PageWalk, reply: OaiReply, sample: RecordSam
     if reply.root is not None:
         _judge_token(talk, reply, before)
     if not items and not page.lost and (token or _is_whole(walk)):
-        card.hold("L05", False, f"no records after {before:,}", where, reply.number)
+        card.hold("L05", False, f"no records after {max(before):,}", where, reply.number)
     card.applied.add("L05")
     walk.tokens += [token] if token else []
-    if not token:
-        walk.ended = not page.torn
+    walk.is_torn = walk.is_torn or page.torn
+    if not token and not page.torn:
+        walk.ended = True
         _judge_end(card, walk, token, reply.number)
     return bool(token)
 
@@ -155,14 +180,14 @@ def _is_whole(walk: PageWalk) -> bool:
     return walk.size is None or walk.count >= walk.size * (1 - _SHARE)
 
 
-def _judge_token(talk: Conversation, reply: OaiReply, before: int) -> None:
+def _judge_token(talk: Conversation, reply: OaiReply, before: set[int]) -> None:
     """Judge the attributes of a page's resumptionToken."""
     content = reply.child()
     for element in () if content is None else content:
         if local(element) == "resumptionToken":
             if (cursor := element.get("cursor")) is not None:
-                seen = f"cursor is {cursor!r} after {before:,} records"
-                right = cursor.isdigit() and int(cursor) == before
+                seen = f"cursor is {cursor!r} after {max(before):,} records"
+                right = cursor.isdigit() and int(cursor) in before
                 talk.card.hold("L08", right, seen, element.text or "", reply.number)
             if (date := element.get("expirationDate")) is not None:
                 right = from_datestamp(date) is not None and date > talk.begun
@@ -180,7 +205,7 @@ def _judge_end(card: CheckCard, walk: PageWalk, token: str | None, number: int) 
     if not card.hold("L02", _is_whole(walk), seen, request=number):
         return
     if walk.size is not None:
-        card.hold("L03", walk.size == walk.count, seen, request=number)
+        card.hold("L03", walk.size in walk.counts(), seen, request=number)
     if len(walk.seconds) == 1:
         card.hold("L06", token is None, "its first page has an empty token", request=number)
     else:
@@ -194,8 +219,7 @@ def judge_walk(talk: Conversation, walk: PageWalk) -> None:
     by_name: dict[str, ListedItem] = {}
     for item in walk.items:
         earlier = by_name.setdefault(item.identifier, item)
-        is_new = max(item.datestamp, earlier.datestamp) < talk.begun
-        if earlier is not item and is_new:
+        if earlier is not item and talk.is_old(item, earlier):
             seen = f"{earlier.show()}, and {item.show()}"
             card.hold("L10", False, seen, item.identifier, item.request)
     card.applied.add("L10")
@@ -210,7 +234,8 @@ def judge_walk(talk: Conversation, walk: PageWalk) -> None:
         token = walk.tokens[last - 1]
         again = talk.ask_verb(walk.verb, resumptionToken=token)
         _compare_page(talk, "L09", walk.names[last], again, token)
-    if walk.names:
+    again = None
+    if walk.names and not walk.is_torn:
         again = talk.ask(("verb", walk.verb), *walk.arguments.items())
         _compare_page(talk, "L11", walk.names[0], again, walk.verb)
     if walk.tokens and walk.sends_cookies:
@@ -230,10 +255,10 @@ def _compare_page(
     if again is None:
         talk.card.leave(talk.asker.reason, check)
         return
-    if again.page is None:
+    if again.page is None or again.page.torn:
         return
     entries = again.page.entries
-    if any(entry.datestamp >= talk.begun[: len(entry.datestamp)] for entry in entries):
+    if not talk.is_old(*entries):
         return
     others = [entry.identifier for entry in entries]
     seen = f"{len(names)} records, then {len({*names} & {*others})} of these"

@@ -19,12 +19,14 @@ _AHEAD = timedelta(minutes=10)
 """How far clocks may differ."""
 _SECOND = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,80})", re.IGNORECASE)
+_MEDIA = re.compile(r"text/xml\s*(;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?", re.IGNORECASE)
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
 _VERSION = re.compile(rb"version\s*=\s*[\"']1\.0[\"']")
 _ENCODING = re.compile(rb"encoding\s*=\s*[\"']([^\"']*)[\"']")
 _CONTENT = "|".join(VERBS)
 _MODELS = {
     # element: its children in order, each followed by a blank
-    "OAI-PMH": rf"responseDate request ((error )+|({_CONTENT}) )+",
+    "OAI-PMH": rf"(responseDate )?(request )?((error )+|({_CONTENT}) )+",
     "Identify": "repositoryName baseURL protocolVersion (adminEmail )+earliestDatestamp "
     "deletedRecord granularity (compression )*(description )*",
     "ListMetadataFormats": "(metadataFormat )+",
@@ -43,11 +45,12 @@ _ATTRIBUTES = {
     "header": {"status"},
     "error": {"code"},
     "resumptionToken": {"cursor", "completeListSize", "expirationDate"},
-    "request": {"verb", *(name for verb in VERBS.values() for name in verb.arguments)},
 }
 _EMAIL = re.compile(r"[^\s@:<>]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]{2,}")
 GRANULARITIES = {"YYYY-MM-DD": 10, "YYYY-MM-DDThh:mm:ssZ": 20}
 """Granularities (section 4.2), and the length of their dates."""
+_FREE = frozenset({"request", "metadata", "about", "description", "setDescription"})
+"""Elements whose attributes are judged elsewhere, or are free."""
 _ANYTHING = frozenset({"metadata", "about", "description", "setDescription"})
 """Elements whose content is foreign."""
 
@@ -68,6 +71,10 @@ def judge_http(card: CheckCard, reply: OaiReply, now: datetime) -> bool:
         return False
     if exchange.code == "content-coding":
         return hold("H08", False, exchange.trouble)
+    coded = f"Content-Encoding: {exchange.coded or 'none'}, and the body is otherwise"
+    hold("H08", not exchange.mislabelled, coded)
+    if exchange.status == 200:
+        hold("H15", not exchange.failures, f"{exchange.failures} attempts failed")
     status = f"status {exchange.status}" if exchange.status else exchange.trouble
     if reply.is_challenge:
         title = _TITLE.search(exchange.body[:20_000])
@@ -84,11 +91,13 @@ def judge_http(card: CheckCard, reply: OaiReply, now: datetime) -> bool:
         hold("H03", reply.page is None or not reply.page.errors, f"{status}: {reply.codes}")
     else:
         hold("H03", True)
-        if not hold("H01", exchange.status == 200 and not exchange.code, status):
+        whole = exchange.status == 200 and not exchange.code and exchange.body
+        if not hold("H01", whole, f"{status}, {exchange.size:,} bytes"):
             return False
     if exchange.fields:
-        media = exchange.fields.get("content-type", "").partition(";")[0].strip().lower()
-        hold("H04", media == "text/xml" or not is_read, f"Content-Type: {media or 'none'}")
+        media = exchange.fields.get("content-type", "")
+        right = _MEDIA.fullmatch(media) or not is_read
+        hold("H04", right, f"Content-Type: {media or 'none'}")
     return True
 
 
@@ -99,8 +108,10 @@ def judge_envelope(card: CheckCard, reply: OaiReply, base_url: str, now: datetim
     def hold(check: str, right: object, seen: str = "") -> bool:
         return card.hold(check, right, seen, where=exchange.verb, request=number)
 
-    declaration = DECLARATION.match(exchange.body)
-    hold("E03", declaration, f"it begins with {exchange.body[:40]!r}")
+    declaration, is_wide = DECLARATION.match(exchange.body), exchange.body[:2] in _WIDE
+    if reply.root is not None:
+        hold("E03", declaration or is_wide, f"it begins with {exchange.body[:40]!r}")
+        hold("E02", not is_wide, "UTF-16")
     if declaration:
         encoding = _ENCODING.search(declaration[0])
         utf8 = encoding is None or encoding[1].lower() in (b"utf-8", b"utf8")
@@ -120,11 +131,12 @@ def judge_envelope(card: CheckCard, reply: OaiReply, base_url: str, now: datetim
     if hold("E06", moment, f"responseDate is {date!r}") and moment:
         hold("E07", moment <= now + _AHEAD, f"responseDate is {date}, and it is {now:%FT%TZ}")
     request = parts.get("request")
-    hold("E08", text(request) == base_url, f"request is {text(request)!r}, baseURL {base_url!r}")
+    named = not base_url or text(request) == base_url
+    hold("E08", named, f"request is {text(request)!r}, baseURL {base_url!r}")
     attributes = {} if request is None else dict(request.attrib)
     if UNREADABLE & {*reply.codes}:
         hold("A14", not attributes, f"attributes of request: {attributes}")
-    else:
+    elif request is not None:
         sent = dict(exchange.arguments)
         hold("E09", attributes == sent, f"attributes of request: {attributes}, sent: {sent}")
     codes = [element.get("code", "") for element in root if local(element) == "error"]
@@ -149,7 +161,7 @@ def _structure_faults(element: Element) -> Iterator[str]:
     name = local(element)
     allowed = _ATTRIBUTES.get(name, set())
     for attribute in element.attrib.keys() - allowed:
-        if not (name in _ANYTHING or attribute.startswith(_INSTANCE)):
+        if not (name in _FREE or attribute.startswith(_INSTANCE)):
             yield f"{name} has the attribute {attribute}"
     if name == "header" and element.get("status", "deleted") != "deleted":
         yield f"status of a header is {element.get('status')!r}"

@@ -72,12 +72,16 @@ def read_reply(number: int, exchange: Exchange) -> OaiReply:
     """Parse an exchange, strictly and as a harvester does."""
     body, fault = exchange.body, ""
     root: Element | None = None
-    parser = ElementTree.XMLParser(encoding="utf-8")  # whatever it declares, see E02
-    try:
-        parser.feed(body)
-        root = parser.close()
-    except (ElementTree.ParseError, UnicodeDecodeError) as error:
-        fault = str(error)
+    for encoding in ("utf-8", None):  # what it declares has a check of its own, E02
+        parser = ElementTree.XMLParser(encoding=encoding)
+        try:
+            parser.feed(body)
+            root = parser.close()
+        except (ElementTree.ParseError, UnicodeDecodeError, LookupError) as error:
+            fault = fault or str(error)
+        if root is not None:
+            fault = ""
+            break
     message = Message()
     message["Content-Type"] = exchange.fields.get("content-type", "")
     charset, page = message.get_content_charset(), None

@@ -79,7 +79,8 @@ def visit(asker: Asker, card: CheckCard, clock: Clock, options: VisitOptions) ->
     talk = Conversation(asker, card, clock)
     result = Visit(asker.base_url, talk.begun, exchanges=talk.exchanges)
     reply = talk.ask_verb("Identify")
-    if reply is None or reply.page is not None or not talk.exchanges:
+    # Some repositories answer all but Identify.
+    if reply is None or (reply.exchange.status and not reply.is_challenge):
         if reply is not None and reply.is_list:
             _read_identify(talk, result, reply)
             _check_http(talk, reply)
@@ -106,15 +107,15 @@ def _read_identify(talk: Conversation, result: Visit, reply: OaiReply) -> None:
 
 def _check_http(talk: Conversation, reply: OaiReply) -> None:
     """Ask Identify again by POST, and without compression."""
-    posted = talk.ask(("verb", "Identify"), method="POST", wrong=True)
-    if posted is None:
+    if reply.exchange.redirected or "?" in talk.asker.base_url:
+        # Neither the arguments of a base URL nor redirects are the same for POST.
+        talk.card.leave("the URL redirects, or has arguments of its own", "H07")
+    elif (posted := talk.ask(("verb", "Identify"), method="POST", wrong=True)) is None:
         talk.card.leave(talk.asker.reason, "H07", "H08")
-        return
-    seen = f"status {posted.exchange.status}, {', '.join(posted.codes) or 'another answer'}"
-    same = (
-        posted.page is not None and reply.page is not None and posted.page.rows == reply.page.rows
-    )
-    talk.card.hold("H07", same, seen, request=posted.number)
+    else:
+        seen = f"status {posted.exchange.status}, {', '.join(posted.codes) or 'another answer'}"
+        rows = (p.rows if p else () for p in (posted.page, reply.page))
+        talk.card.hold("H07", next(rows) == next(rows), seen, request=posted.number)
     plain = talk.ask(("verb", "Identify"), coding="identity")
     if plain is not None:
         coded = plain.exchange.coded

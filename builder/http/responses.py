@@ -18,6 +18,7 @@ SHORT = 1 << 12
 _PIECE = 1 << 18
 _ANY = zlib.MAX_WBITS | 32  # gzip or zlib, by the header
 _KNOWN = frozenset({"gzip", "x-gzip", "deflate"})
+_GZIP = b"\x1f\x8b"
 _NONE = frozenset({"", "identity", "none", "utf-8", "binary", "aws-chunked"})
 """Values of Content-Encoding that are not codings: those of S3, and mistakes."""
 
@@ -114,6 +115,24 @@ def read_body(headers: Mapping[str, str], received: Iterable[bytes], most: int) 
         if len(data) > most:
             raise FetchError("too-large", f"more than {most:,} bytes")
     return bytes(data)
+
+
+def read_mislabelled(headers: Mapping[str, str], raw: bytes, most: int) -> tuple[bytes, bool]:
+    """Return a body without its coding, and whether the coding is another than declared.
+
+    Some servers pack without a word, or say so of text. Raises FetchError as `read_body` does.
+    """
+    name, is_packed = content_coding(headers), raw.startswith(_GZIP)
+    if not is_packed and name != "deflate":
+        if name is not None and not can_unpack(name):
+            raise FetchError("content-coding", name)
+        return raw, name is not None
+    try:
+        return read_body({"content-encoding": "gzip"}, [raw], most), name is None
+    except FetchError as failure:
+        if failure.code == "content-coding" and raw.lstrip().startswith(b"<"):
+            return raw, True
+        raise
 
 
 def read_start(headers: Mapping[str, str], received: Iterable[bytes], most: int) -> bytes:

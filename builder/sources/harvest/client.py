@@ -22,7 +22,6 @@ from builder.http.client import FetchRequest, HttpClient
 from builder.http.cookies import Cookies
 from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
-from builder.http.responses import Response
 from builder.sources.harvest import answer
 from builder.sources.harvest.errors import Broken, Unanswered
 from builder.sources.harvest.page import ListPage
@@ -38,7 +37,6 @@ _LASTING = frozenset(
     | {code for code, outcome in OUTCOMES.items() if outcome.chain}
 )
 _UNREACHED = frozenset({"dns", "connect", "connect-timeout", "tls"})
-_GZIP = b"\x1f\x8b"
 _HEADERS = {
     "Accept": "text/xml, application/xml;q=0.9, */*;q=0.1",
     "Accept-Encoding": "gzip, deflate",
@@ -189,25 +187,9 @@ class OaiClient:
             if response.hops and after.query == before.query:
                 own_query = urlsplit(self._base).query
                 self._move(url, after._replace(query=own_query, fragment="").geturl())
-            return response.status, response.headers, self._body(response)
-
-    def _body(self, response: Response) -> bytes:
-        """Return a body without its content coding, which some servers do not declare."""
-        raw = b"".join(response.body)
-        name = responses.content_coding(response.headers)
-        packed = raw.startswith(_GZIP)
-        if not packed and name != "deflate":
-            if name is not None and not responses.can_unpack(name):
-                raise FetchError("content-coding", name)
-            return raw
-        try:
-            return responses.read_body(
-                {"content-encoding": "gzip"}, [raw], self._settings.limits.bytes
-            )
-        except FetchError as failure:
-            if failure.code == "content-coding" and raw.lstrip().startswith(b"<"):
-                return raw
-            raise
+            raw, most = b"".join(response.body), self._settings.limits.bytes
+            body, _ = responses.read_mislabelled(response.headers, raw, most)
+            return response.status, response.headers, body
 
     def _move(self, url: str, base: str) -> None:
         before, after = urlsplit(url), urlsplit(base)

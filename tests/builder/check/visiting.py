@@ -33,7 +33,7 @@ def visiting(
     policy = replace(HostPolicy(0, 1, 0), rest=0.0, forgives=0.0)
     hosts = HostQueue(policy, stop)
     client = HttpClient(agent="Test", addresses=AnyAddresses(), hosts=hosts, stop=stop)
-    budget = AskBudget(time.monotonic() + seconds, requests)
+    budget = AskBudget(time.monotonic() + seconds, requests, pause=0)
     card = CheckCard()
     with closing(RepositoryAsker(url, client, limits, {}, budget)) as asker:
         return card, visit(asker, card, clock, VisitOptions(**options))

@@ -192,7 +192,7 @@ def _cut_at_poison(provider: Provider, call: Call, answer: Answer) -> Answer:
     for bad in provider.poison:
         start = answer.body.find(f"<identifier>{bad}</identifier>".encode())
         if start >= 0:
-            return replace(answer, body=answer.body[: answer.body.index(b"<dc:title>", start) + 14])
+            return replace(answer, body=answer.body[: answer.body.index(b"<metadata>", start) + 14])
     return answer
 
 
