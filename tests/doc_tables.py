@@ -6,10 +6,12 @@ A table stands between `<!-- NAME -->` and `<!-- end -->`.
 import argparse
 import inspect
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from builder.check.checks import load_checks
+from builder.check.profiles import OBLIGATIONS, list_profiles
 from builder.commands.command_table import COMMANDS
 from builder.sources.datasets.status import STATUSES
 from builder.sources.datasets.strategies.choice import STRATEGIES
@@ -41,6 +43,16 @@ def checks() -> Iterator[str]:
     yield "|---|---|---|---|"
     for check in load_checks().values():
         yield f"| `{check.number}` | {check.title} | {check.section} | {check.severity} |"
+
+
+def profiles() -> Iterator[str]:
+    """Yield the lines of the table of profiles, with the number of their rules by obligation."""
+    yield f"| Profile | Guidelines | {' | '.join(OBLIGATIONS)} |"
+    yield "|---|---|" + "---|" * len(OBLIGATIONS)
+    for profile in list_profiles().values():
+        counts = Counter(rule.obligation for rule in profile.rules)
+        cells = [f"`{profile.name}`", profile.title, *(str(counts[name]) for name in OBLIGATIONS)]
+        yield f"| {' | '.join(cells)} |"
 
 
 def commands() -> Iterator[str]:
@@ -84,6 +96,7 @@ TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "strategies": strategies,
     "statuses": statuses,
     "checks": checks,
+    "profiles": profiles,
     "commands": commands,
 }
 

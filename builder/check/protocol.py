@@ -209,6 +209,7 @@ def judge_identify(card: CheckCard, reply: OaiReply, base_url: str) -> Mapping[s
         hold("I05", False, "granularity")
     hold("I06", row.get("deletedRecord") in ("no", "transient", "persistent"), "deletedRecord")
     elements = [] if reply.root is None else [*reply.root.iter()]
+    row |= {local(e): text(e) for e in elements if local(e) == "repositoryIdentifier"}
     schemes = sum(local(element) == "oai-identifier" for element in elements)
     card.hold("I07", schemes <= 1, f"{schemes} schemes", request=reply.number)
     return row

@@ -3,7 +3,7 @@
 import argparse
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,8 @@ from builder.check.asker import AskBudget, RepositoryAsker, SavedAnswers
 from builder.check.checks import CheckCard, load_checks
 from builder.check.comparison import join, read_report
 from builder.check.page import write_page
+from builder.check.profiles import Profile, list_profiles, open_profiles
+from builder.check.records import check_records
 from builder.check.report import make_report, strike_out
 from builder.check.text import write_text
 from builder.check.visit import VisitOptions, visit
@@ -39,6 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             "url URL": "base URL of a repository, or a folder of saved answers",
             "--prefix PREFIX": "metadataPrefix of the records (default: oai_dc)",
             "--set SPEC": "check the records of this set only",
+            "--profile NAME...": f"rules for records: {', '.join(list_profiles())}",
             "--sample N": "records to examine, evenly spread (default: 200)",
             "--seconds N": "time of the visit (default: 120)",
             "--header HEADER...": "header to send, such as an API key; it is not stored",
@@ -61,11 +64,13 @@ def run(context: Context) -> int:
     means that something breaks harvesters or the specification.
     """
     arguments = context.arguments
+    profiles = open_profiles(arguments.profile)
     previous = read_report(Path(arguments.compare)) if arguments.compare else None
     options = VisitOptions(
         prefix=arguments.prefix,
         set=arguments.set,
         sample=max(1, arguments.sample),
+        namespaces=frozenset(name for profile in profiles for name in profile.namespaces),
         previous=previous,
     )
     headers = {name: value for _, name, value in arguments.header}
@@ -75,7 +80,7 @@ def run(context: Context) -> int:
     else:
         agent = agent_of(f"(mailto:{arguments.contact})" if arguments.contact else "")
         asker = open_asker(context, arguments.url, headers, agent, arguments.seconds)
-    document = judge(context, asker, options, headers)
+    document = judge(context, asker, options, headers, profiles)
     if arguments.html:
         with explaining(arguments.html, "written"):
             replace_durably(Path(arguments.html), write_page(document).encode())
@@ -90,15 +95,20 @@ def judge(
     asker: RepositoryAsker | SavedAnswers,
     options: VisitOptions,
     headers: Mapping[str, str],
+    profiles: Sequence[Profile] = (),
 ) -> dict[str, Any]:
     """Return the report of a visit, compared with the one before, and without values of headers.
 
     The asker is closed.
     """
-    card = CheckCard()
+    card, checks = CheckCard(), dict(load_checks())
     with closing(asker):
         result = visit(asker, card, context.now, options)
-    document = clean_document(make_report(result, card, load_checks(), (), headers))
+    check_records(result.sample, profiles, card, result.formats, result.identify)
+    for profile in profiles:
+        checks |= profile.checks()
+    names = [profile.name for profile in profiles]
+    document = clean_document(make_report(result, card, checks, names, headers))
     document = strike_out(document, headers.values())
     return document if options.previous is None else join(options.previous, document)
 

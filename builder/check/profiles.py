@@ -1,0 +1,145 @@
+"""Profiles: what aggregators ask of the records of a format, as data in templates/check/profiles.
+
+A profile is a TOML file: the namespaces of its records, their schema, `fields` (XPaths of titles,
+dates, languages and links, and of elements that the format has not), and rules. A rule is an XPath
+`test` that must be true `at` each place; where there is no such place, it does not apply.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any, Self
+
+from lxml import etree
+
+from builder.check.checks import FOLDER, Check
+from builder.errors import UsageError
+
+OBLIGATIONS = {
+    "M": ("specification", "The guidelines make this mandatory: the aggregator may refuse it."),
+    "MA": ("advice", "The guidelines make this mandatory where it applies."),
+    "R": ("advice", "The guidelines recommend this: without it the record is harder to use."),
+}
+"""Severity and meaning of a rule by its obligation."""
+_PREFIXES = {"re": "http://exslt.org/regular-expressions"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRule:
+    """A rule of a guideline; `section` is that of the guideline."""
+
+    number: str
+    title: str
+    section: str
+    obligation: str
+    test: str
+    mend: str
+    at: str = "."
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A format with its rules. `record` finds the record inside a wrapper.
+
+    A namespace of `older` is read as the newer one that it names, so that one XPath is enough.
+    """
+
+    name: str
+    title: str
+    namespaces: tuple[str, ...]
+    schema: str
+    prefixes: Mapping[str, str]
+    fields: Mapping[str, str]
+    rules: tuple[ProfileRule, ...]
+    record: str = "."
+    older: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def decode(cls, row: Mapping[str, Any]) -> Self:
+        """Return a profile as its file has it."""
+        rules = tuple(ProfileRule(**rule) for rule in row["rule"])
+        values = {name: value for name, value in row.items() if name != "rule"}
+        return cls(**values | {"namespaces": tuple(row["namespaces"]), "rules": rules})
+
+    def checks(self) -> Mapping[str, Check]:
+        """Return the rules as checks by number, in the order of the file."""
+        return {
+            rule.number: Check(
+                rule.number,
+                rule.title,
+                f"{self.title}, {rule.section} ({rule.obligation})",
+                *OBLIGATIONS[rule.obligation],
+                rule.mend,
+            )
+            for rule in self.rules
+        }
+
+    def select(self, place: etree._Element, path: str) -> Any:
+        """Return what an XPath gives at a place: nodes, or a truth value."""
+        return _compile(path, tuple(self.prefixes.items()))(place)
+
+    def match(self, root: etree._Element) -> bool:
+        """Return whether a record is in the format of this profile."""
+        return etree.QName(root).namespace in self.namespaces and bool(
+            self.older or self.select(root, self.record)
+        )
+
+    def modernise(self, metadata: bytes) -> bytes:
+        """Return metadata with the newest namespace of its format."""
+        for old, new in self.older.items():
+            metadata = metadata.replace(f'"{old}"'.encode(), f'"{new}"'.encode())
+        return metadata
+
+    def judge(self, root: etree._Element) -> Iterator[tuple[str, str]]:
+        """Yield the number of each rule that applies to a record, and what breaks it, or ""."""
+        records = self.select(root, self.record)
+        for rule in self.rules:
+            places = [place for record in records for place in self.select(record, rule.at)]
+            wrong = [place for place in places if not self.select(place, f"boolean({rule.test})")]
+            if places:
+                yield rule.number, _describe(wrong[0], rule) if wrong else ""
+
+
+@cache
+def list_profiles() -> Mapping[str, Profile]:
+    """Return the profiles by name."""
+    rows = [tomllib.loads(p.read_text("utf-8")) for p in sorted(FOLDER.glob("profiles/*.toml"))]
+    return {row["name"]: Profile.decode(row) for row in rows}
+
+
+def open_profiles(names: Iterable[str]) -> tuple[Profile, ...]:
+    """Return the named profiles. Raises UsageError for a name that is none."""
+    profiles = list_profiles()
+    if unknown := sorted(set(names) - profiles.keys()):
+        raise UsageError(f"--profile: {unknown[0]} is none of {', '.join(profiles)}")
+    return tuple(profiles[name] for name in dict.fromkeys(names))
+
+
+@cache
+def open_schema(file: str) -> etree.RelaxNG:
+    """Return a schema by its place in templates."""
+    return etree.RelaxNG(etree.parse(FOLDER.parent / file, etree.XMLParser(no_network=True)))
+
+
+def text_of(element: etree._Element) -> str:
+    """Return the text of an element and of what is in it, without spaces around it."""
+    return str(element.xpath("string()")).strip()
+
+
+def name_of(element: etree._Element) -> str:
+    """Return the name of an element without its namespace."""
+    return etree.QName(element).localname
+
+
+@lru_cache(1024)
+def _compile(path: str, prefixes: tuple[tuple[str, str], ...]) -> etree.XPath:
+    return etree.XPath(path, namespaces=_PREFIXES | dict(prefixes))
+
+
+def _describe(place: etree._Element, rule: ProfileRule) -> str:
+    if rule.at == "." or rule.at.startswith("self::"):
+        return f"not so: {rule.test}"
+    pairs = ((str(name).rpartition("}")[2], str(value)) for name, value in place.items())
+    words = [name_of(place), *(f'{name}="{value}"' for name, value in pairs)]
+    return f"<{' '.join(words)}> {text_of(place)}"
