@@ -66,7 +66,7 @@ class PageService(Protocol):
         ...
 
     def reply(self, call: Call) -> Reply:
-        """Return the answer to a GET of such a path. Raises StoreError."""
+        """Return the answer to a GET, 404 if there is no such page. Raises StoreError."""
         ...
 
 
@@ -130,6 +130,9 @@ class Application(Service):
         pages = None if is_oai or self._pages is None else self._pages()
         schema = None if is_oai else self._schemas().get(call.path.removeprefix(OAI_PATH))
         if not (is_oai or schema or (pages is not None and pages.takes(call.path))):
+            # A browser's reader gets a page with a way on, a program one line.
+            if pages is not None and call.method == "GET" and "text/html" in call.headers.get("accept", ""):
+                return pages.reply(call)
             return Reply(404, _PLAIN, f"Not found; try / or {OAI_PATH}.\n".encode())
         allowed = ("GET", "HEAD", "POST", "OPTIONS") if is_oai else ("GET", "HEAD", "OPTIONS")
         if call.method == "OPTIONS":

@@ -99,7 +99,7 @@ class WebSite:
         return bool(first) and (first in PAGES or first in FILES)
 
     def reply(self, call: Call) -> Reply:
-        """Return the answer to a GET. Raises StoreError."""
+        """Return the answer to a GET, 404 if there is no such page. Raises StoreError."""
         if (fixed := self._fixed.get(call.path)) is not None:
             return fixed
         first, _, rest = call.path[1:].partition("/")
@@ -112,6 +112,8 @@ class WebSite:
         try:
             if any(len(text) > _LONGEST for text in (*arguments.values(), rest)):
                 raise PageError(request.text("error.long"))
+            if not self.takes(call.path):
+                raise PageError(request.text("error.nowhere"), 404)
             if first in FILES:
                 return FILES[first](request)
             return self._write(request, PAGES[first](request))
@@ -173,6 +175,7 @@ class WebSite:
             "stamp": instant.to_text,
             "address": address,
             "title": page.title,
+            "is_gone": page.status != 200,
             "name": origin.name if origin else configuration["repository.name"],
             "emails": origin.emails if origin else configuration["repository.admin_emails"],
             "imprint": configuration["site.imprint"],

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import quote
 
@@ -71,7 +71,7 @@ def show(request: PageRequest) -> SitePage:
     }
     page = SitePage("record.html", title, values)
     if record.deleted:
-        return page
+        return replace(page, status=410)  # search engines drop what is gone
     items = record_files.list_items(record, copy, files)
     return linked_data.describe(request, record, page, copy, items, files)
 

@@ -48,7 +48,8 @@ def test_the_first_page_counts_what_there_is(crawl: Crawl) -> None:
 
 
 def test_a_tombstone_shows_its_header_alone(crawl: Crawl) -> None:
-    visit = crawl.read("/record/oai:example.org:05")
+    visit = crawl.read("/record/oai:example.org:05", 410)
+    assert visit.tree.xpath("//meta[@name='robots']/@content") == ["noindex"]
     assert "withdrawn or deleted" in visit.text
     assert "Page 5" not in visit.text
     assert not list(visit.tree.iter("script"))[:-1]
@@ -68,6 +69,9 @@ def test_what_does_not_exist_is_said_to_be_missing(crawl: Crawl) -> None:
         assert "Error" in crawl.read(path, 400).text
     for path in ("//", "/record", "/record/", "/sets/x", "/style.cssx"):
         assert crawl.client.raw(path=path)["statusCode"] in (404,), path
+        shown = crawl.client.raw(path=path, headers={"accept": "text/html,*/*;q=0.8"})
+        assert shown["statusCode"] == 404
+        assert "There is nothing at this address." in content(shown).decode()
 
 
 def test_arguments_may_have_any_name(crawl: Crawl) -> None:
