@@ -131,7 +131,11 @@ class Application(Service):
         schema = None if is_oai else self._schemas().get(call.path.removeprefix(OAI_PATH))
         if not (is_oai or schema or (pages is not None and pages.takes(call.path))):
             # A browser's reader gets a page with a way on, a program one line.
-            if pages is not None and call.method == "GET" and "text/html" in call.headers.get("accept", ""):
+            if (
+                pages is not None
+                and call.method == "GET"
+                and "text/html" in call.headers.get("accept", "")
+            ):
                 return pages.reply(call)
             return Reply(404, _PLAIN, f"Not found; try / or {OAI_PATH}.\n".encode())
         allowed = ("GET", "HEAD", "POST", "OPTIONS") if is_oai else ("GET", "HEAD", "OPTIONS")

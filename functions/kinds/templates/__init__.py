@@ -1,6 +1,6 @@
 """The kind of templates of ReDIF: texts, series, archives and persons of RePEc."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from functions.kinds.kind import Fields, ItemKind, source_url
@@ -80,9 +80,17 @@ def list_files(fields: Fields) -> Iterator[tuple[str, str | None]]:
 
 def list_attributes(fields: Fields) -> Iterator[tuple[str, str, str, Any]]:
     """Yield the attributes of a template that pages show."""
-    for name, value in (fields.get("fields") or {}).items():
+    for name, value in _leave_out_mail(fields.get("fields") or {}).items():
         if name not in _ELSEWHERE:
             yield f"redif.{name}", name, f"ReDIF attribute {name}", value
+
+
+def _leave_out_mail(value: Any) -> Any:
+    """Return attributes without addresses of persons, which robots would take from pages."""
+    if isinstance(value, Mapping):
+        pairs = ((name, part) for name, part in value.items() if not name.endswith("email"))
+        return {name: _leave_out_mail(part) for name, part in pairs}
+    return [*map(_leave_out_mail, value)] if isinstance(value, list) else value
 
 
 def find_origin(fields: Fields, place: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from functions.content.capture_row import CaptureRow
 
-MARKED = ("changed", "redirect", "error", "revisit")
+MARKED = ("first", "changed", "redirect", "error", "revisit")
 """The changes that a calendar marks, in the order of their marks."""
 
 

@@ -71,7 +71,7 @@ def test_what_does_not_exist_is_said_to_be_missing(crawl: Crawl) -> None:
         assert crawl.client.raw(path=path)["statusCode"] in (404,), path
         shown = crawl.client.raw(path=path, headers={"accept": "text/html,*/*;q=0.8"})
         assert shown["statusCode"] == 404
-        assert "There is nothing at this address." in content(shown).decode()
+        assert "<h1>Not found</h1>" in content(shown).decode()
 
 
 def test_arguments_may_have_any_name(crawl: Crawl) -> None:
@@ -455,7 +455,8 @@ def test_changes_of_content_are_told_from_what_only_interrupts_them() -> None:
     ]
     assert find_changes(rows[1:3]) == ["first", "error"]
     assert find_changes(rows[1:4], lambda surt: False) == ["", "error", "same"]
-    assert mark_months(rows, found) == {"2009-02": [*MARKED]}
+    assert mark_months(rows, found) == {"2009-02": [*MARKED[1:]]}
+    assert mark_months(rows[1:3], find_changes(rows[1:3])) == {"2009-02": ["first", "error"]}
 
 
 def test_pages_of_long_records_stay_small() -> None:
