@@ -66,7 +66,6 @@ HEAVY = {
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/store/suffix_list.py",
     "pymarc": "builder/sources/records/forms/charsets.py",
-    "pypdfium2": "builder/sources/fulltexts/pdf_text.py",
     "warcio": "builder/exports/warc/gathered_files.py",
     "pyspark": "builder/sources/webarchives/ingest/engines.py",
     "tqdm": "builder/progress.py",

@@ -24,7 +24,6 @@ READ = {
     "ocfl-py": "MIT",
     "pairtree": "Apache-2.0",
     "pymarc": "BSD-2-Clause",  # its metadata has the whole text
-    "pypdfium2": "BSD-3-Clause",  # with PDFium and its libraries, all permissive
 }
 """Licences of packages that name theirs in a file alone."""
 

@@ -62,11 +62,6 @@ GATHER_KEYS: tuple[Field, ...] = (
         _RULES,
         "files to exclude or to request less often (docs/guide/repec.md, Rules)",
     ),
-    row(
-        "gather.pdf_text",
-        flag(False),
-        "also record a digest of each PDF's text; needs `pip install sheaf-archive[pdf]`",
-    ),
 )
 
 

@@ -13,7 +13,6 @@ from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
 from builder.obi.run import ObiRuntime, history
 from builder.progress import ProgressBar
-from builder.sources.fulltexts import pdf_text
 from builder.sources.fulltexts.choice import DAY, FileChoice, GatherRules, OwnLimits
 from builder.sources.fulltexts.fetch_file import FileFetcher
 from builder.sources.fulltexts.gather_report import GatherReport
@@ -54,8 +53,6 @@ def run(context: Context) -> int:
         raise UsageError(f"--limit {arguments.limit}: expected a number from 1")
     job = _read_job(arguments, settings)
     check_contact(settings)
-    if settings["gather.pdf_text"]:
-        pdf_text.check()
     store = context.store
     if not history(store):
         raise UsageError(f"{store.address} has no templates: ingest some with `sheaf ingest`")
@@ -123,7 +120,6 @@ def _read_job(arguments: argparse.Namespace, settings: Configuration) -> GatherJ
         files=settings["gather.batch"]["files"],
         threads=http_settings(settings, "gather").concurrent,
         megabytes=settings["publish.memory"],
-        pdf_text=settings["gather.pdf_text"],
     )
 
 

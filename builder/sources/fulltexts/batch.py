@@ -18,11 +18,9 @@ from builder.http.secrets import match_kept, name_apart, strip_secrets
 from builder.http.url import Redirects, check_scheme
 from builder.obi.content import ExchangeRow, Redirect, Row, SeenRow
 from builder.obi.run import Committed, ObiRun
-from builder.sources.fulltexts import pdf_text
 from builder.sources.fulltexts.fetch_file import FileFetcher, Once, Validators, follow_redirects
 from builder.sources.fulltexts.incidences import Before, IncidenceRules
 from builder.sources.fulltexts.journal import JournalContent, ResponseJournal
-from builder.sources.fulltexts.pdf_text import PdfText
 from builder.sources.fulltexts.results import Fetched, FileContent, Hop, Moved, Result
 from builder.sources.fulltexts.state import DueFile, FileStates
 from builder.threads import ThreadCrew
@@ -32,8 +30,7 @@ from builder.threads import ThreadCrew
 class RunOutcomes:
     """The results of the run so far. Safe to use from threads.
 
-    `wanted` are URLs that templates name, and `pdf` those that a template calls a PDF. `texts` has
-    the texts of PDFs by SHA-256.
+    `wanted` are URLs that templates name, and `pdf` those that a template calls a PDF.
     """
 
     run: ObiRun
@@ -41,7 +38,6 @@ class RunOutcomes:
     results: list[Fetched] = field(init=False, default_factory=list)
     pdf: set[str] = field(init=False, default_factory=set)
     wanted: set[str] = field(init=False, default_factory=set)
-    texts: dict[str, PdfText] = field(init=False, default_factory=dict)
     _names: dict[str, str] = field(init=False, default_factory=dict)
     _before: dict[str, Before] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
@@ -107,16 +103,6 @@ class RunOutcomes:
         """Return whether a URL now has other bytes than before."""
         return content.sha256 != self.before(url).digest
 
-    def read_text(self, url: str, result: Result) -> PdfText | None:
-        """Return the text of a PDF with new bytes, and keep it for the log."""
-        if not isinstance(result, FileContent) or not self.is_new(url, result):
-            return None
-        text = pdf_text.text(result)
-        if text is not None:
-            with self._lock:
-                self.texts[result.sha256] = text
-        return text
-
     def store(self, url: str, content: FileContent) -> None:
         """Store the bytes of a URL if they are new. The temporary file stays."""
         if self.is_new(url, content):
@@ -134,7 +120,6 @@ class RunOutcomes:
             self.before,
             lambda url: pdf(url) or unquote(urlsplit(url).path).lower().endswith(".pdf"),
             record,
-            self.texts,
         )
         return rules.rows(self.results)
 
@@ -160,7 +145,6 @@ class Batch:
     put_off: dict[str, int]
     advance: Callable[[int], None]
     """Called with the number of results since the last call."""
-    reads_pdf: bool = False
     recorded: JournalContent = field(init=False)
     """What the journal of the run had at its begin."""
     outcomes: RunOutcomes = field(init=False)
@@ -243,7 +227,6 @@ class Batch:
     def _restore(self) -> None:
         """Store the recorded files that were not stored before the run was cut off."""
         journal = self.recorded
-        self.outcomes.texts |= journal.texts
         for url, result in list(journal.results.items()):
             if isinstance(result, Moved):
                 self.outcomes.name_target(url, result)
@@ -291,8 +274,7 @@ class Batch:
 
     def _record(self, url: str, origin: str, result: Result) -> None:
         """Record a response, and store its file. Called from threads."""
-        text = self.outcomes.read_text(url, result) if self.reads_pdf else None
-        self.journal.add(url, origin, origin in self.outcomes.pdf, result, text)
+        self.journal.add(url, origin, origin in self.outcomes.pdf, result)
         if isinstance(result, Moved):
             self.outcomes.name_target(url, result)
         elif isinstance(result, FileContent):

@@ -24,7 +24,7 @@ from functions.store import engine
 COLUMNS = (
     "id VARCHAR, host VARCHAR, handles VARCHAR[], pdf BOOLEAN, restricted BOOLEAN, tried BIGINT, "
     "had BIGINT, answered BIGINT, times BIGINT, code VARCHAR, detail VARCHAR, noted BIGINT, "
-    "digest BLOB, text_sha256 VARCHAR, text_method VARCHAR, lost BOOLEAN, etag VARCHAR, "
+    "digest BLOB, lost BOOLEAN, etag VARCHAR, "
     "last_modified VARCHAR, unreached BIGINT, since BIGINT, target VARCHAR, status BIGINT, "
     "redirect VARCHAR"
 )
@@ -41,7 +41,7 @@ STATEMENTS = Statements(__file__)
 NAMES = ", ".join(column.split()[0] for column in COLUMNS.split(", "))
 _UNREACHABLE = sorted(code for code, outcome in OUTCOMES.items() if outcome.unreachable)
 
-_VERSION = "2"
+_VERSION = "3"
 _METADATA = (
     "SELECT decode(key), decode(value) FROM parquet_kv_metadata($path) "
     "WHERE decode(key) IN ('version', 'commit')"

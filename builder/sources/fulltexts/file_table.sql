@@ -35,8 +35,8 @@ news AS (
         max(tist) FILTER (good AND (row != 'seen' OR status IS NOT NULL)
             AND NOT list_contains({imports}, tist)) AS answered,
         max(tist) FILTER (good OR row = 'incidence' OR (row = 'failure' AND NOT cut)) AS heard,
-        arg_max({'noted': tist, 'digest': from_hex(sha256), 'text_sha256': text_sha256,
-            'text_method': text_method}, tist) FILTER (row = 'version') AS version,
+        arg_max({'noted': tist, 'digest': from_hex(sha256)}, tist)
+            FILTER (row = 'version') AS version,
         arg_max(what, tist) FILTER (row = 'incidence') AS what,
         arg_max({'etag': etag, 'last_modified': last_modified}, tist)
             FILTER (row IN ('version', 'seen')) AS validators,
@@ -66,8 +66,6 @@ SELECT id, host,
     coalesce(f.newest.detail, if(n.had IS NULL, o.detail, NULL)) AS detail,
     coalesce(n.version.noted, o.noted) AS noted,
     coalesce(n.version.digest, o.digest) AS digest,
-    if(n.version IS NULL, o.text_sha256, n.version.text_sha256) AS text_sha256,
-    if(n.version IS NULL, o.text_method, n.version.text_method) AS text_method,
     coalesce(if(n.what IS NULL, o.lost, n.what = 'deletion'), false) AS lost,
     if(n.validators IS NULL, o.etag, n.validators.etag) AS etag,
     if(n.validators IS NULL, o.last_modified, n.validators.last_modified) AS last_modified,
@@ -120,7 +118,7 @@ SELECT DISTINCT code, detail FROM file
 WHERE list_contains($ours, code) AND detail IS NOT NULL AND {condition} ORDER BY ALL
 
 -- name: states
-SELECT id, noted, lower(hex(digest)), text_sha256, text_method, coalesce(lost, false), etag,
+SELECT id, noted, lower(hex(digest)), coalesce(lost, false), etag,
     last_modified, unreached, since, target, status, redirect
 FROM file WHERE list_contains($hosts::VARCHAR[], host) AND list_contains($ids::VARCHAR[], id)
 

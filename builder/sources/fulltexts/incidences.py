@@ -5,7 +5,7 @@ fetching, so the order of responses has no influence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from builder.http.errors import OUTCOMES, FetchError
 from builder.obi import key
@@ -21,11 +21,10 @@ from builder.obi.content import (
     SeenRow,
     Version,
 )
-from builder.sources.fulltexts.pdf_text import PdfText
 from builder.sources.fulltexts.results import Fetched, FileContent, Final, Hop, Unchanged
 
-LANDING, SOFT_404, TEXT_SAME = "landing-page", "soft-404", "text-same"
-"""Flags of a version: an HTML page, a page in place of a PDF, and new bytes with the old text."""
+LANDING, SOFT_404 = "landing-page", "soft-404"
+"""Flags of a version: an HTML page, and a page in place of a PDF."""
 LOST_RUNS, LOST_SECONDS = 3, 14 * 86_400
 """A file is lost when its server was unreachable in this many runs, over this many seconds."""
 
@@ -45,8 +44,6 @@ class Before:
 
     key: str | None = None
     digest: str | None = None
-    text_sha256: str | None = None
-    text_method: str | None = None
     lost: bool = False
     etag: str | None = None
     last_modified: str | None = None
@@ -67,14 +64,13 @@ class IncidenceRules:
     """Builds the log rows of the run `tist`.
 
     `pdf` returns whether a URL should be a PDF. `redirect` records a hop with the key of its bytes,
-    and returns the key of the record. `texts` has the PDF texts by the SHA-256 of the bytes.
+    and returns the key of the record.
     """
 
     tist: int
     before: Callable[[str], Before]
     pdf: Callable[[str], bool]
     redirect: Callable[[Hop, str | None], str]
-    texts: Mapping[str, PdfText] = field(default_factory=dict)
 
     def rows(self, outcomes: Iterable[Fetched]) -> list[Row]:
         """Return the rows of all results, sorted; each URL was requested once."""
@@ -133,7 +129,7 @@ class IncidenceRules:
             return
         before = self.before(url)
         if isinstance(final, FileContent) and final.sha256 != before.digest:
-            yield self._version(url, final, before, as_pdf)
+            yield self._version(url, final, as_pdf)
             what = CHANGE if before.present else APPEARANCE
             again = before.lost
             where = key.key(self.tist, url)
@@ -150,17 +146,11 @@ class IncidenceRules:
             id=url, kind=FILE, status=final.status, etag=etag, last_modified=last_modified
         )
 
-    def _version(self, url: str, content: FileContent, before: Before, as_pdf: bool) -> Version:
-        text = self.texts.get(content.sha256)
+    def _version(self, url: str, content: FileContent, as_pdf: bool) -> Version:
         # A page in place of a file. A PDF is recognised by its bytes alone.
         is_html = content.media_type in _HTML or _looks_like_html(content.head)
         is_page = is_html and _PDF not in content.head
-        text_before = (before.text_sha256, before.text_method)
-        flags = {
-            LANDING: is_page,
-            SOFT_404: is_page and as_pdf,
-            TEXT_SAME: text is not None and (text.sha256, text.method) == text_before,
-        }
+        flags = {LANDING: is_page, SOFT_404: is_page and as_pdf}
         return Version(
             id=url,
             kind=FILE,
@@ -168,8 +158,6 @@ class IncidenceRules:
             bytes=content.size,
             md5=content.md5,
             sha256=content.sha256,
-            text_sha256=text.sha256 if text else None,
-            text_method=text.method if text else None,
             modified=content.modified,
             encoding=content.coding,
             media_type=content.media_type,

@@ -15,7 +15,6 @@ from typing import Any
 
 from builder.http.errors import OUTCOMES, FetchError
 from builder.obi.content import ExchangeRow
-from builder.sources.fulltexts.pdf_text import PdfText
 from builder.sources.fulltexts.results import FileContent, Moved, Result, Unchanged
 from builder.store import documents
 from builder.store.durable import LineJournal, sync, writing
@@ -25,7 +24,7 @@ _LINES, _FILES = "responses", "files"
 
 @dataclass(slots=True)
 class JournalContent:
-    """What a journal has: results by URL, the URLs that were asked for, and texts by SHA-256.
+    """What a journal has: results by URL, and the URLs that were asked for.
 
     `requested` maps each URL to whether a template says that it is a PDF. `stored` maps URLs to the
     run that stored their files, which may have been abandoned since. `tist` is the last run.
@@ -33,7 +32,6 @@ class JournalContent:
 
     results: dict[str, Result] = field(default_factory=dict)
     requested: dict[str, bool] = field(default_factory=dict)
-    texts: dict[str, PdfText] = field(default_factory=dict)
     stored: dict[str, int] = field(default_factory=dict)
     tist: int = 0
 
@@ -74,7 +72,7 @@ class ResponseJournal:
                 _add(content, json.loads(line), self.files)
         return content
 
-    def add(self, url: str, origin: str, pdf: bool, result: Result, text: PdfText | None) -> None:
+    def add(self, url: str, origin: str, pdf: bool, result: Result) -> None:
         """Record the response of a URL to which the URL `origin` led."""
         if isinstance(result, FileContent):
             with writing(self.files):
@@ -87,7 +85,7 @@ class ResponseJournal:
             line["file"] = asdict(result) | {"path": result.path.name, "head": head}
         else:
             line["moved" if isinstance(result, Moved) else "unchanged"] = asdict(result)
-        self._add(line | ({"text": asdict(text)} if text else {}))
+        self._add(line)
 
     def note_stored(self, url: str) -> None:
         """Record that a URL's file is in the store; if that is lost, it is stored again."""
@@ -115,10 +113,7 @@ def _add(content: JournalContent, line: Mapping[str, Any], files: Path) -> None:
     if "stored" in line:
         content.stored[line["stored"]] = content.tist
         return
-    result = _decode(line, files)
-    if "text" in line and isinstance(result, FileContent):
-        content.texts[result.sha256] = PdfText(**line["text"])
-    content.results[line["url"]] = result
+    content.results[line["url"]] = _decode(line, files)
     content.requested[line["asked"]] = bool(line["pdf"]) or content.requested.get(
         line["asked"], False
     )

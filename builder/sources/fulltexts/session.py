@@ -46,7 +46,6 @@ class GatherJob:
     files: int
     threads: int
     megabytes: int = 1024
-    pdf_text: bool = False
 
 
 @dataclass(slots=True)
@@ -135,7 +134,7 @@ class GatherSession:
         """
         batch = Batch(
             *(run, state, self.fetcher, self.hold.journal, until, self.job.threads),
-            *(self._put_off, self.advance, self.job.pdf_text),
+            *(self._put_off, self.advance),
         )
         requested = batch.recorded.requested.items()  # before the run was cut off
         begun, unchanged = [DueFile(u, host_of(u), pdf) for u, pdf in requested], list[SeenRow]()

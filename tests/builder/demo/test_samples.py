@@ -6,7 +6,6 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-import pypdfium2
 import pytest
 
 from builder.commands.demo import samples
@@ -41,13 +40,9 @@ def test_it_has_two_series_and_what_changes_is_one_abstract_and_one_template(
 
 
 def test_full_texts_are_pdfs_that_say_what_they_are_of() -> None:
-    texts = []
-    for path in sorted((samples.FILES / "web").glob("*.pdf")):
-        document = pypdfium2.PdfDocument(path.read_bytes())
-        assert len(document) == 1
-        texts.append(document[0].get_textpage().get_text_bounded())
-    assert len(texts) == 3
-    assert texts[1].startswith("Honey Prices after a Late Frost.")
+    texts = [path.read_bytes() for path in sorted((samples.FILES / "web").glob("*.pdf"))]
+    assert [text[:5] for text in texts] == [b"%PDF-"] * 3
+    assert b"(Honey Prices after a Late Frost." in texts[1]
 
 
 def test_each_file_of_the_dataset_is_as_the_record_says() -> None:

@@ -51,7 +51,6 @@ def row(url: str, tist: int, chance: random.Random) -> Row:
             md5="",
             sha256="ab" * 32,
             etag=chance.choice((None, "x")),
-            text_sha256=chance.choice((None, "c")),
         )
     if kind == 2:
         return SeenRow(id=url, kind="fobi", status=chance.choice((None, 200)), etag="y")
