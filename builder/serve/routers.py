@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError
+from functions.content import header_fields
 from functions.oai.format import TEMPLATES
+from functions.snapshot.site_names import TYPES
 
 FILES = {
     "nginx.conf": "nginx, with njs: a server",
@@ -24,7 +26,18 @@ FILES = {
 """The files that routers consist of, and what each is."""
 _FOLDER = TEMPLATES / "routers"
 _CORE = ("core.js", "reading.js")
-_MARK = re.compile(r"@(ROOT|BASE|PORT|CORE)@")
+_MARK = re.compile(r"@(ROOT|BASE|PORT|CORE|GUARD|PAGES|TYPES)@")
+GUARD = header_fields.replay_guard("'self'")
+"""Headers of archived pages: they run no script, and load nothing from other hosts."""
+_POLICY = "Content-Security-Policy"
+PAGES = {
+    **header_fields.PAGES,
+    _POLICY: f"{header_fields.PAGES[_POLICY]}; frame-src 'self'",
+}
+"""Headers of all other pages, of which some have an archived one in a frame."""
+_HEADERS = {"nginx.conf": 'add_header {} "{}";', "Caddyfile": 'header {} "{}"'}
+_HEADERS["apache.conf"] = 'Header set {} "{}"'
+"""How a configuration names a header."""
 _MOST = 10_240
 """Bytes that a CloudFront function may have."""
 _BRACKETS = ("Caddyfile", "caddy.xml")
@@ -48,7 +61,11 @@ def write_router(name: str, root: Path, base: str, port: int) -> str:
         "PORT": str(port),
         "CORE": "".join(texts[part] for part in _CORE),
         "PARSER": texts[_CORE[0]],
+        "TYPES": json.dumps(TYPES),
     }
+    for mark, headers in (("GUARD", GUARD), ("PAGES", PAGES)):
+        lines = (_HEADERS.get(name, "").format(*header) for header in headers.items())
+        values[mark] = "\n    ".join(lines) if name in _HEADERS else json.dumps(headers)
     if name == "cloudfront.js":
         return _write_function(texts[name], values, root)
     text = _MARK.sub(lambda mark: values[mark[1]], texts[name])

@@ -7,7 +7,6 @@ the head of a file, and in its token. Everything else lies below `www/`.
 import hashlib
 import html
 import json
-import mimetypes
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from builder.errors import UsageError
+from builder.serve.routers import GUARD, PAGES
 from builder.serve.server import compress
 from functions.http import http_message
 from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse, Reply, show
@@ -24,7 +24,14 @@ from functions.oai.render.template_filters import attribute_text, clean
 from functions.oai.request import OAIError, OaiFault, OaiRequest, error
 from functions.oai.token import refusal
 from functions.snapshot import oai_name
-from functions.snapshot.site_names import LETTERS, chain_key, digest_name
+from functions.snapshot.site_names import (
+    LETTERS,
+    REPLAYED,
+    TIMEMAPS,
+    TYPES,
+    chain_key,
+    digest_name,
+)
 
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 _HEAD = re.compile(r"<responseDate>[^<]*</responseDate>\s*<request[^>]*>[^<]*</request>\n?")
@@ -84,18 +91,22 @@ class SiteFolder:
             body = self._document(call)
             reply = Reply(200, "text/xml", body, digest=http_message.document_digest(body))
         else:
-            reply = self._file(unquote(call.path))
+            reply = self._file(unquote(call.path), has_query=bool(call.query))
         return http_message.write(reply, call, compress)
 
-    def _file(self, path: str) -> Reply:
+    def _file(self, path: str, *, has_query: bool) -> Reply:
         """Return a file below `www/`; a link leads nowhere."""
         root = (self._root / "www").resolve()
-        for name in (path, f"{path}.html", f"{path}/index.html"):
+        names: tuple[str, ...] = (path, f"{path}.html", f"{path}/index.html")
+        if path.startswith(TIMEMAPS):  # a URL with a query has another TimeMap
+            names = () if has_query else (path, f"{path}.link", f"{path}index.link")
+        headers = GUARD if path.startswith(REPLAYED) else PAGES
+        for name in names:
             file = Path(f"{root}/{name}")
             if "\0" not in name and file.is_file() and file.resolve().is_relative_to(root):
                 body = file.read_bytes()
-                kind = mimetypes.guess_type(file.name)[0] or "text/html"
-                return Reply(200, kind, body, digest=hashlib.sha256(body).hexdigest()[:32])
+                kind = TYPES.get(file.suffix[1:], "text/html")
+                return Reply(200, kind, body, headers, hashlib.sha256(body).hexdigest()[:32])
         return Reply(404, "text/plain", f"Not found; try / or {OAI_PATH}.\n".encode())
 
     def _document(self, call: Call) -> bytes:

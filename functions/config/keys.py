@@ -105,6 +105,11 @@ SITE_KEYS: tuple[Field, ...] = (
         "Pages, whose pages then lead to no answers",
     ),
     row(
+        "site.replay",
+        flag(False),
+        "`sheaf export site` writes archived pages and TimeMaps as files, for a host with a router",
+    ),
+    row(
         "site.gateway",
         Field("", check.like(r"(https?://[^?#\s]+/)?"), "an http or https URL with / at its end"),
         "the gateway of `static-repository.xml`, to which its host and path are added; empty: "

@@ -152,6 +152,8 @@ class PageRequest:
         """Return where people see a record's copy: a capture in its time, with its images."""
         copy, fields = self.find_copy(record), record.fields
         is_own = copy is not None and copy == self.address.content(record.identifier)
+        if self.address.is_static:
+            is_own = copy is None and not record.deleted
         if is_own and find_kind(record.kind).is_capture and not fields.get("fetch_method"):
             return self.address.replay(fields["url"], fields.get("fetch_date")) or copy
         return copy

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
+from functions.content import header_fields
 from functions.content.calendar import CaptureCalendar
 from functions.content.search import CaptureSearch
 from functions.http import http_message
@@ -40,17 +41,6 @@ from functions.snapshot.fixity import CheckReport, read_reports
 
 _LONGEST, _HEADER = 8192, 6000
 """Characters of an argument, and of links in a header."""
-_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "strict-origin-when-cross-origin",
-}
-"""Headers of every page (CSP Level 3)."""
-
 PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
     "": overview.show,
     "answer": answer_page.show,
@@ -149,7 +139,7 @@ class WebSite:
         body = self._parts.renderer.page(
             page.template, {**self._frame(request, page), **page.values}
         )
-        headers = {**HEADERS, **page.headers}
+        headers = {**header_fields.PAGES, **page.headers}
         if page.links:
             header = page.links[0]
             for link in page.links[1:]:

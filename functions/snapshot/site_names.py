@@ -7,6 +7,22 @@ LETTERS = {"ListRecords": "r", "ListIdentifiers": "i"}
 _LONGEST = 200
 """Characters of a set that is named by itself, because file names have limits."""
 
+REPLAYED = "/web/in/"
+"""Below it are archived pages, and what they load."""
+TIMEMAPS = "/web/timemap/link/"
+TYPES = {
+    **{"xml": "text/xml", "xsd": "text/xml", "json": "application/json", "txt": "text/plain"},
+    **{"atom": "application/atom+xml", "jsonld": "application/ld+json", "html": "text/html"},
+    **{"css": "text/css", "js": "text/javascript", "link": "application/link-format"},
+    **{"svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg", "gif": "image/gif"},
+    **{"webp": "image/webp", "avif": "image/avif", "ico": "image/vnd.microsoft.icon"},
+    **{"bmp": "image/bmp", "xhtml": "application/xhtml+xml", "pdf": "application/pdf"},
+    **{"woff": "font/woff", "woff2": "font/woff2", "ttf": "font/ttf", "otf": "font/otf"},
+    **{"mp3": "audio/mpeg", "ogg": "audio/ogg", "mp4": "video/mp4", "webm": "video/webm"},
+    "bin": "application/octet-stream",
+}
+"""Media types by the extensions of files of a site."""
+
 
 def digest_name(name: str) -> str:
     """Return the SHA-1 of an identifier or a set in hexadecimal."""

@@ -2,15 +2,15 @@
 @CORE@
 const BASE = '@BASE@';
 const CORS = {'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'ETag, Retry-After'};
-const TYPES = {xml: 'text/xml', xsd: 'text/xml', json: 'application/json', txt: 'text/plain',
-  atom: 'application/atom+xml', ttl: 'text/turtle', jsonld: 'application/ld+json', css: 'text/css',
-  js: 'text/javascript', svg: 'image/svg+xml', png: 'image/png'};
+const GUARD = @GUARD@, PAGES = @PAGES@;
+const TYPES = @TYPES@;
 
 // Returns the response with a file, or null without it; 304 if the client has it already.
 async function open(env, path, headers) {
   const extension = path.slice(path.lastIndexOf('.') + 1), type = TYPES[extension] || 'text/html';
-  const own = {...CORS, 'Cache-Control': 'no-cache', 'Content-Type': type};
-  if (!type.startsWith('image/')) own['Content-Type'] += '; charset=utf-8';
+  const guard = path.startsWith('www/web/in/') ? GUARD : path.startsWith('www/') ? PAGES : {};
+  const own = {...CORS, ...guard, 'Cache-Control': 'no-cache', 'Content-Type': type};
+  if (/^text|xml$|json$/.test(type) && !/^image/.test(type)) own['Content-Type'] += '; charset=utf-8';
   if (env.SITE) {
     const object = await env.SITE.get(path, headers ? {onlyIf: headers} : {});
     if (!object) return null;
@@ -56,8 +56,11 @@ export default {
       return new Response(`Use one of: ${allow}.\n`, {status: 405, headers: {...CORS, Allow: allow}});
     }
     if (isOai) return respondOai(request, url.search.slice(1), env);
-    const path = 'www' + decode(url.pathname.replace(/\+/g, '%2B'));
+    const path = 'www' + decode(url.pathname.replace(/\+/g, '%2B')).replace(/\/+/g, '/');
     const names = [path, path + '.html', path.replace(/\/?$/, '/index.html')];
+    if (path.startsWith('www/web/timemap/link/')) {
+      names.splice(0, 3, ...url.search ? [] : [path, path + '.link', path + 'index.link']);
+    }
     // An escaped slash must not lead out of www/.
     for (const name of path.split('/').includes('..') ? [] : names) {
       const response = await open(env, name, request.headers);

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
+from builder.serve.routers import GUARD, PAGES
 from tests.builder.conftest import World
 from tests.builder.serve.site_requests import (
     BAD_TOKENS,
@@ -26,6 +27,16 @@ from tests.hosts import hosts
 from tests.hosts.hosts import HOSTS, REQUESTS
 
 LIST = "verb=ListRecords&metadataPrefix=oai_dc"
+ARCHIVED = {
+    "20200101000000/a.html": "text/html",
+    "in/20200101000000/a-if_.html": "text/html",
+    "in/20200101000000/a-im_.png": "image/png",
+    "in/20200101000000/a-im_.svg": "image/svg+xml",
+    "in/20200101000000/a-cs_.css": "text/css",
+    "timemap/link/http:/a.cz/b.html.link": "application/link-format",
+    "timemap/link/http:/a.cz/b/index.link": "application/link-format",
+}
+"""Files of archived pages, as `site.replay` writes them, with their types."""
 
 
 @dataclass
@@ -51,6 +62,10 @@ def world(folder: Path) -> Iterator[World]:
     folder = world.root / "site/www/sets"  # /sets is a page beside it
     folder.mkdir(exist_ok=True)
     (folder / "set=a b:c.html").write_text("<title>")
+    for name in ARCHIVED:
+        path = world.root / "site/www/web" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"<a/>")
     yield world
     world.close()
 
@@ -146,11 +161,29 @@ def test_each_page_of_the_site_has_its_address(host: Host, world: World) -> None
     files = [path for path in pages.rglob("*") if path.is_file() and path.suffix != ".gz"]
     assert len(files) > 20
     for path in files:
-        name = path.relative_to(pages).as_posix().removesuffix(".html")
+        name = path.relative_to(pages).as_posix()
+        name = name if name.startswith("web/") else name.removesuffix(".html")
         answer = ask_server(host.url, "/" + quote(name))(
             "GET", "", {"accept-encoding": "gzip"}, b""
         )
         assert (answer.status, answer.body) == (200, path.read_bytes()), name
+
+
+def test_archived_pages_have_their_types_and_policies(host: Host) -> None:
+    for name, kind in ARCHIVED.items():
+        answer = ask_server(host.url, f"/web/{name}")("GET", "", {}, b"")
+        assert answer.status == 200, name
+        assert answer.headers["content-type"].partition(";")[0] == kind
+        guard = GUARD if name.startswith("in/") else PAGES
+        for header, value in guard.items():
+            assert answer.headers[header.lower()] == value, (name, header)
+        assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_a_timemap_is_that_of_its_url(host: Host) -> None:
+    for url, status in (("b.html", 200), ("b/", 200), ("b.html?x=1", 404), ("c", 404)):
+        path, _, query = f"/web/timemap/link/http://a.cz/{url}".partition("?")
+        assert ask_server(host.url, path)("GET", query, {}, b"").status == status, url
 
 
 def test_pages_of_tokens_are_files_as_they_are(host: Host, world: World) -> None:

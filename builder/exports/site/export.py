@@ -11,6 +11,7 @@ from builder.outputs.site.update import SiteUpdate
 from builder.store.context import Context
 from builder.store.folder import FolderStore
 from builder.text import tally
+from functions.content.assembly import open_contents
 from functions.reading.duck_repository import DuckRepository
 from functions.store.slice import open_reader
 
@@ -34,7 +35,14 @@ def run(context: Context) -> int:
     reader = open_reader(*context.store_uri(), settings, context.reading_environment)
     with closing(DuckRepository(reader, _ROWS, ahead=True)) as repository:
         manifest = repository.manifest(repository.pointer().at(context.now()).snapshot)
-        SiteUpdate(SiteSnapshot.of(repository, manifest, settings), files, context.runtime()).run()
+        contents = None
+        if settings["site.replay"] and settings["site.endpoint"]:
+            # A host that sends no headers would run archived scripts under its own name.
+            contents = open_contents(
+                repository, *context.store_uri(), settings, context.reading_environment
+            )
+        snapshot = SiteSnapshot.of(repository, manifest, settings, contents)
+        SiteUpdate(snapshot, files, context.runtime()).run()
     report = {
         "store": context.store.address,
         "dir": str(target),

@@ -8,6 +8,7 @@ and other languages, has no link.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
 
 from builder.outputs.site.site_lists import SiteSnapshot
@@ -21,6 +22,9 @@ from functions.snapshot.dumps import read_index
 from functions.snapshot.fixity import read_reports
 from functions.snapshot.layout import is_key
 from functions.snapshot.site_names import digest_name
+
+if TYPE_CHECKING:
+    from builder.outputs.site.archived import ArchivedPages
 
 _BEGIN = ("/", "/robots.txt", "/sitemap.xml", "/publishes.atom", f"/{dcat.PATH}")
 _FIXED = ("/style.css", "/script.js", "/favicon.ico", "/logo.svg")
@@ -36,11 +40,13 @@ _LONGEST = 200
 class SiteLinks:
     """The pages of a site by the path of their file: each has its path and arguments at a server.
 
-    With a `limit` there are only overviews, at most so many. `files` are other paths.
+    With a `limit` there are only overviews, at most so many. `files` are other paths. With
+    `archived`, pages lead to archived ones.
     """
 
     limit: int | None
     files: frozenset[str]
+    archived: "ArchivedPages | None" = None
     pages: dict[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
 
     def add(self, path: str, values: Mapping[str, str]) -> str:
@@ -89,6 +95,14 @@ class StaticAddress(SiteAddress):
         """Return the URL of an OAI-PMH request: there is no page that shows its answer."""
         return self.request(verb, **arguments)
 
+    def replay(self, url: str, date: str | None) -> str | None:
+        """Return the URL of a page as it was at a date; None without one, or without replay."""
+        link = SiteAddress.replay(self, url, date)
+        if link is None or self.links.archived is None:
+            return None
+        stamp = link.removeprefix(f"{self.root}/web/").partition("/")[0]
+        return self.locate(self.links.archived.find(stamp, "", url))
+
 
 class SnapshotReading(AsOf):
     """A reading that is always the same."""
@@ -124,6 +138,13 @@ class PeoplePages:
             lambda root, oai, language: StaticAddress(root, oai, language, has_endpoint, links),
         )
         base = self.snapshot.base_url.removesuffix(OAI_PATH)
+        archived = None
+        if is_small and self.snapshot.contents is not None:
+            from builder.outputs.site.archived import ArchivedPages  # loads what replays
+
+            own = StaticAddress(base, self.snapshot.base_url, "", has_endpoint, links)
+            archived = ArchivedPages(self.snapshot, self.snapshot.contents, own)
+            links.archived = archived
         for path in _FIXED:
             if site.takes(path):
                 yield WWW + path[1:], site.reply(Call("GET", base, path)).body
@@ -138,6 +159,8 @@ class PeoplePages:
                     # Where no file is, no link is.
                     name = "index.html" if place == "/" else place[1:]
                     yield WWW + name, reply.body.replace(b' href=""', b"")
+            for place, body in archived.list_files() if archived else ():
+                yield WWW + place[1:], body
 
     def _parts(self, *, is_small: bool) -> PageParts:
         snapshot = self.snapshot

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from builder.outputs.site.chain import PageChain, PageFrame, list_spans
 from functions.config.configuration import Configuration
+from functions.content.contents import ArchivedContents
 from functions.kinds import DOCUMENTED
 from functions.oai.answer import Answer, ColumnsOf, Content, OneRecord, RecordList, Resumption
 from functions.oai.application import FRAME, LARGEST
@@ -63,7 +64,10 @@ class CutPage:
 
 @dataclass(frozen=True, slots=True)
 class SiteSnapshot:
-    """A snapshot as a site shows it. `formats` are those of its items."""
+    """A snapshot as a site shows it. `formats` are those of its items.
+
+    With `contents`, archived pages are shown as well.
+    """
 
     repository: DuckRepository
     manifest: Manifest
@@ -71,16 +75,22 @@ class SiteSnapshot:
     formats: Formats
     renderer: Renderer
     fields: ColumnsOf
+    contents: ArchivedContents | None = None
 
     @staticmethod
     def of(
-        repository: DuckRepository, manifest: Manifest, configuration: Configuration
+        repository: DuckRepository,
+        manifest: Manifest,
+        configuration: Configuration,
+        contents: ArchivedContents | None = None,
     ) -> "SiteSnapshot":
         """Return a snapshot with the formats of a configuration. Raises ConfigurationError."""
         formats, renderer = check.open_formats(configuration)
         _, fields = lookups(configuration, formats, renderer)
         formats = formats.of_snapshot(manifest)
-        return SiteSnapshot(repository, manifest, configuration, formats, renderer, fields)
+        return SiteSnapshot(
+            repository, manifest, configuration, formats, renderer, fields, contents
+        )
 
     @property
     def rows(self) -> Sequence[Format]:

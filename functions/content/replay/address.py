@@ -79,6 +79,10 @@ class ReplayAddresses:
         span = f"&from={request.stamp}&to={request.stamp}" if len(request.stamp) >= 4 else ""
         return f"{self._root}/captures?url={quote(request.url, safe='')}{span}"
 
+    def record(self, identifier: str) -> str:
+        """Return the address of the page of a record."""
+        return f"{self.base}/record?id={quote(identifier)}"
+
     @property
     def _root(self) -> str:
         """Where Sheaf's own pages are, as archived ones link to them."""

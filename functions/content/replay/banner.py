@@ -77,7 +77,7 @@ class BannerPages:
             "before": before and addresses.page(before.stamp, capture_url(before)),
             "behind": behind and addresses.page(behind.stamp, capture_url(behind)),
             "listing": addresses.listing(ReplayRequest("", "", url)),
-            "identifier": capture.identifier,
+            "record": addresses.record(capture.identifier),
             "other": other if scripts else "",
             "is_run": is_run,
             "message": message and self._text(message, type=media_type),
@@ -102,7 +102,7 @@ class BannerPages:
             "title": text,
             "url": request.url,
             "listing": listing,
-            "wider": f"{listing}&match=host" if not is_framed else "",
+            "wider": f"{listing}&match=host" if listing and not is_framed else "",
             "message": text,
             "is_framed": is_framed,
             "day": _show_time(request.stamp),
@@ -149,7 +149,7 @@ class BannerPages:
             "stored",
             "before",
             "behind",
-            "identifier",
+            "record",
         )
         body = self._renderer.page(
             "replay.html",

@@ -234,8 +234,7 @@ class ReplayTask:
         """Return a capture as a page shows it: rewritten, or as it is archived."""
         content = self.read_content()
         assert content.capture is not None
-        payload = content.original or content.capture
-        media_type = self._find_type(content.media_type, payload.detected)
+        media_type = self.find_shown_type(content)
         form = KINDS.get(media_type)
         shown = Representation(content, False, fixed=self.is_exact(content))
         is_image, status = media_type.startswith("image/"), content.status or 200
@@ -335,6 +334,11 @@ class ReplayTask:
         body = page.rewrite(lead, aim)
         assert body is not None  # with `aim`, no encoding forbids it
         return body, following
+
+    def find_shown_type(self, content: Content) -> str:
+        """Return the media type by which a browser shows what was read, without parameters."""
+        payload = content.original or content.capture
+        return self._find_type(content.media_type, payload.detected if payload else None)
 
     def _find_type(self, archived: str, detected: str | None) -> str:
         """Return the media type by which a browser shows a content, without parameters."""

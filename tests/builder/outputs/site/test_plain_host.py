@@ -1,6 +1,7 @@
 """Pages on a host without a router: each link leads to a file, below any path."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +23,7 @@ from tests.builder.outputs.dumps.history import identify
 from tests.builder.outputs.site.harvest import OAI, Folder, read_records
 from tests.builder.outputs.site.test_site import SITE, make_page
 from tests.e2e.conftest import make_home
+from tests.hosts.hosts import follow
 
 ROOT = "https://a.github.io/x"
 PLAIN = {
@@ -33,7 +35,7 @@ PLAIN = {
 }
 SCHEMA = Path(__file__).parents[3] / "schemas/static-repository.rng"
 EXAMPLE = Path("/tmp/shared/data/records/static-repository")
-_LINK = re.compile(rb"""(?:href|src|action)=["']?([^"'\s>]*)""")
+_LINK = re.compile(rb"""(?:\s(?:href|src|srcset|action)=|url\()["']?([^"'\s>)]*)""")
 _OWN = re.compile(rb"https://a\.github\.io[^\"'\s<>&]*")
 _ID = re.compile(rb"<id>[^<]*</id>")
 """Names in a feed, which need not be addresses (RFC 4287, section 4.2.6)."""
@@ -73,12 +75,14 @@ def crawl(folder: Path) -> set[str]:
             except HTTPError:
                 missing.append((url, sources.get(url)))
                 continue
-            is_page = kind.startswith("text/html")
+            is_page = kind.startswith(("text/html", "text/css"))
             links = _LINK.findall(data) if is_page else []
             data = _ID.sub(b"", data)
             for link in (*links, *_OWN.findall(data)):
                 text = unescape(link.decode()).rstrip(".,").replace("https://a.github.io", host)
                 target = urldefrag(urljoin(url, text))[0]
+                if f"{host}/x/oai" in target:
+                    continue  # which a router answers, if there is one
                 if target.startswith(host) and target not in seen:
                     seen.add(target)
                     sources[target] = url
@@ -100,6 +104,33 @@ def test_all_pages_are_found_by_links_below_a_path(world: World) -> None:
     assert b"/x/oai" not in b"".join(
         (www / name).read_bytes() for name in names if ".gz" not in name
     )
+
+
+def test_github_gets_the_pages_by_the_steps_of_the_guide(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add([make_page(number) for number in range(3)], **PLAIN)
+    folder, remote = tmp_path / "here", tmp_path / "remote.git"
+    folder.mkdir()
+    subprocess.run(["git", "init", "--quiet", "--bare", remote], check=True)
+    for number, (key, value) in enumerate(
+        {
+            f"url.{remote}.insteadOf": "https://github.com/USER/REPO",
+            "user.name": "A",
+            "user.email": "a@b.cz",
+        }.items()
+    ):
+        monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", key)
+        monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", value)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "3")
+    for _ in range(2):  # a later publish has no history
+        follow("GitHub Pages and plain buckets", world.root / "site", folder)
+    branch = ["git", "clone", "--quiet", "--branch", "gh-pages", remote, tmp_path / "pushed"]
+    subprocess.run(branch, check=True)
+    assert (tmp_path / "pushed/.nojekyll").exists()
+    assert "static-repository.xml" in crawl(tmp_path / "pushed")
+    count = ["git", "-C", tmp_path / "pushed", "rev-list", "--count", "HEAD"]
+    assert subprocess.check_output(count).strip() == b"1"
 
 
 def test_a_large_site_has_overviews_alone(world: World) -> None:
