@@ -5,6 +5,7 @@ dates, languages and links, and of elements that the format has not), and rules.
 `test` that must be true `at` each place; where there is no such place, it does not apply.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ OBLIGATIONS = {
     "R": ("advice", "The guidelines recommend this: without it the record is harder to use."),
 }
 """Severity and meaning of a rule by its obligation."""
+_PATH = re.compile(r"\w+:\w+(?:\[@\w+ = '[^']*'\])?(?:/\w+:\w+(?:\[@\w+ = '[^']*'\])?)*")
+"""The path at the beginning of a test: what it is about."""
 _PREFIXES = {"re": "http://exslt.org/regular-expressions"}
 
 
@@ -98,7 +101,15 @@ class Profile:
             places = [place for record in records for place in self.select(record, rule.at)]
             wrong = [place for place in places if not self.select(place, f"boolean({rule.test})")]
             if places:
-                yield rule.number, _describe(wrong[0], rule) if wrong else ""
+                yield rule.number, self._describe(wrong[0], rule) if wrong else ""
+
+    def _describe(self, place: etree._Element, rule: ProfileRule) -> str:
+        """Return what stands where a rule is broken: of a whole record, what the rule is about."""
+        if rule.at != "." and not rule.at.startswith("self::"):
+            return describe_element(place)
+        path = match[0] if (match := _PATH.search(rule.test)) else rule.test
+        texts = [text_of(element) for element in self.select(place, path)]
+        return f"{path} is {'; '.join(texts)!r}" if texts else f"no {path}"
 
 
 @cache
@@ -127,6 +138,13 @@ def text_of(element: etree._Element) -> str:
     return str(element.xpath("string()")).strip()
 
 
+def describe_element(element: etree._Element) -> str:
+    """Return an element in one line: its name, attributes and text."""
+    pairs = ((str(name).rpartition("}")[2], str(value)) for name, value in element.items())
+    words = [name_of(element), *(f'{name}="{value}"' for name, value in pairs)]
+    return f"<{' '.join(words)}> {text_of(element)}".strip()
+
+
 def name_of(element: etree._Element) -> str:
     """Return the name of an element without its namespace."""
     return etree.QName(element).localname
@@ -135,11 +153,3 @@ def name_of(element: etree._Element) -> str:
 @lru_cache(1024)
 def _compile(path: str, prefixes: tuple[tuple[str, str], ...]) -> etree.XPath:
     return etree.XPath(path, namespaces=_PREFIXES | dict(prefixes))
-
-
-def _describe(place: etree._Element, rule: ProfileRule) -> str:
-    if rule.at == "." or rule.at.startswith("self::"):
-        return f"not so: {rule.test}"
-    pairs = ((str(name).rpartition("}")[2], str(value)) for name, value in place.items())
-    words = [name_of(place), *(f'{name}="{value}"' for name, value in pairs)]
-    return f"<{' '.join(words)}> {text_of(place)}"

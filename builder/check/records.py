@@ -4,6 +4,7 @@ A check returns what is wrong, "" if nothing is, and None if it does not apply. 
 one finding of a check.
 """
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,14 @@ from itertools import chain
 from lxml import etree
 
 from builder.check.checks import CheckCard
-from builder.check.profiles import Profile, list_profiles, name_of, open_schema, text_of
+from builder.check.profiles import (
+    Profile,
+    describe_element,
+    list_profiles,
+    name_of,
+    open_schema,
+    text_of,
+)
 from builder.check.sample import SampledRecord
 from builder.check.values import (
     is_date,
@@ -32,6 +40,8 @@ _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
 )
 _OAI = re.compile(r"oai:([A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9][A-Za-z0-9-]*)+):\S+")
+_MOST_CHILDREN = 100
+"""Elements of a record among which the wrong one is looked for."""
 _TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
@@ -111,7 +121,11 @@ def _check_metadata(
 ) -> Iterator[tuple[str, str]]:
     """Yield the number of each check that applies, and what is wrong or ""."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
-    root = modern = etree.fromstring(metadata, parser)
+    try:
+        root = modern = etree.fromstring(metadata, parser)
+    except etree.XMLSyntaxError as error:
+        yield "R08", f"cannot be read: {error}"
+        return
     profile = next((each for each in list_profiles().values() if each.match(root)), None)
     if profile and (newer := profile.modernise(metadata)) != metadata:
         modern = etree.fromstring(newer, parser)
@@ -184,7 +198,34 @@ def _check_schema(reading: _RecordReading) -> str | None:
     schema = open_schema(reading.profile.schema)
     if schema.validate(reading.root):
         return ""
-    return "; ".join(error.message for error in list(schema.error_log)[:2]) or "not valid"
+    message = "; ".join(error.message for error in list(schema.error_log)[:2]) or "not valid"
+    root = copy.deepcopy(reading.root)
+    [record] = reading.profile.select(root, reading.profile.record)[:1] or [root]
+    culprit = _find_culprit(schema, root, record)
+    if culprit is None:
+        return message
+    seen = f"it would be valid without {describe_element(culprit)}"
+    return f"{message}; {seen}" if len(culprit) else seen
+
+
+def _find_culprit(
+    schema: etree.RelaxNG, root: etree._Element, record: etree._Element
+) -> etree._Element | None:
+    """Return the innermost element of a record without which its document would be valid.
+
+    Messages of schemas with much choice name another element than the one that is wrong.
+    """
+    culprit, children = None, [*record] if len(record) <= _MOST_CHILDREN else []
+    while children:
+        child = children.pop(0)
+        parent = child.getparent()
+        assert parent is not None
+        place = parent.index(child)
+        parent.remove(child)
+        if schema.validate(root):
+            culprit, children = child, [*child]
+        parent.insert(place, child)
+    return culprit
 
 
 @_number("R09")

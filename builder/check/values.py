@@ -40,7 +40,7 @@ _MARKUP = re.compile(
     r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
     r"|</?(?:jats:\w+|p|br|div|span|a|em|strong|i|b|u|ul|ol|li|sub|sup)(?:\s[^<>]*)?/?>"
 )
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"<>]+")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,15}://[^\s\"<>]+")
 _PASSWORD = re.compile(r"://[^/?#\s:@]*:[^/?#\s@]+@")
 _PARAMETER = re.compile(r"[?&;]([^=&;#?]+)=[^&;#]")
 

@@ -115,6 +115,30 @@ def test_rules_apply_only_where_they_are_asked_for_and_where_there_is_something(
     assert card.reasons["EDM-01"] == "no record of the sample is in this format"
 
 
+@pytest.mark.parametrize(
+    ("profile", "old", "new", "number", "seen"),
+    [
+        ("oai_dc", "semantics/embargoed", "x", "DC-03", "dc:rights is 'info:eu-repo/xAccess'"),
+        ("marc21", 'tag="001"', 'tag="002"', "MARC-02", "no marc:controlfield[@tag = '001']"),
+        ("edm", "https://example.org/objects/1.html", "", "EDM-10", None),
+        (
+            "edm",
+            '"https://example.org/objects/1.html"',
+            '"x"',
+            "EDM-10",
+            '<isShownAt resource="x">',
+        ),
+        ("openaire", "dc:language>", "dc:lang>", "R08", "it would be valid without <lang> eng"),
+        ("datacite", ">2024<", ">24<", "R08", "Error validating datatype token; "),
+    ],
+)
+def test_a_finding_shows_what_is_wrong(
+    profile: str, old: str, new: str, number: str, seen: str | None
+) -> None:
+    shown = judge(mutate(profile, old, new), profile).get(number)
+    assert shown is seen is None or (seen and shown and shown.startswith(seen))
+
+
 def test_an_older_kernel_has_the_same_rules_but_another_schema() -> None:
     text = (RECORDS / "datacite.xml").read_text("utf-8").replace("kernel-4", "kernel-3")
     assert judge(text, "datacite") == {}

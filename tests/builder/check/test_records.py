@@ -1,5 +1,6 @@
 """Checks of records: each fault is found by its check alone, and good values by none."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,19 @@ def test_an_unknown_format_is_checked_by_what_is_true_of_all() -> None:
     card = check('<a xmlns="urn:a" xml:lang="en_US"><b>x</b><b>x</b></a>', declared=("urn:a", ""))
     assert set(card.findings) == {"R05", "R11", "R13"}
     assert not card.applied & {"R07", "R08", "R09", "R12", "R14"}
+
+
+def test_what_no_parser_takes_is_a_finding() -> None:
+    deep = "<b>" * 300 + "</b>" * 300
+    for metadata in ("<a><x:b/></a>", f"<a>{deep}</a>", "<a/><a/>"):
+        [finding] = check(metadata).findings["R08"]
+        assert finding.seen.startswith("cannot be read: ")
+
+
+def test_long_texts_take_no_longer_than_they_are() -> None:
+    began = time.process_time()
+    add(f"<dc:description>{'a' * 500_000}{'a://:' * 50_000}{'?a&amp;' * 50_000}</dc:description>")
+    assert time.process_time() - began < 5
 
 
 def test_each_check_of_records_is_in_the_table() -> None:
