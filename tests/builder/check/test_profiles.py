@@ -190,8 +190,11 @@ def open_official(path: Path) -> etree.XMLSchema:
 
     class Local(etree.Resolver):
         def resolve(self, url: str, public_id: str, context: object) -> object:
-            place = SHARED / "profiles/openaire/xml.xsd"
-            return self.resolve_filename(str(place), context) if url.endswith("/xml.xsd") else None
+            places = [
+                folder / url.rpartition("/")[2] for folder in (path.parent, SHARED / "xsd/oai")
+            ]
+            place = next((place for place in places if place.is_file()), None)
+            return self.resolve_filename(str(place), context) if place else None
 
     parser = etree.XMLParser(no_network=True)
     parser.resolvers.add(Local())
@@ -228,6 +231,7 @@ OFFICIAL = {
     "datacite": "xsd/datacite/kernel-4.6/metadata.xsd",
     "edm": "profiles/edm/EDM.xsd",
     "marc21": "xsd/common/MARC21slim.xsd",
+    "oai_dc": "xsd/oai/oai_dc.xsd",
     "openaire": "profiles/openaire/schemas/4.0/openaire.xsd",
 }
 
