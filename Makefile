@@ -79,12 +79,10 @@ prove-tables: $(TOOLS)
 prove-protocol: $(TOOLS)
 	infra/prove-protocol.sh $(PROOF)
 
-# Writers, harvesters, an expiry and a server over one store, with kills, failing requests and wrong
-# clocks; then all promises are checked. STORE="folder or moto" or "own" takes some of the stores of
-# tests/e2e/test_soak.py, which says how to repeat a run and how to take a server of one's own.
+# Random runs of publishers, expiries, readers and harvesters with wrong clocks over a folder and a
+# bucket, others each time, and a kill at each change of a store: far more than the tests try.
 soak: $(TOOLS)
-	TEST_ALL=1 RACE_SECONDS=$(if $(SECONDS),$(SECONDS),180) $(BIN)/python -m pytest -s \
-		tests/e2e/test_soak.py $(if $(STORE),-k "$(STORE)")
+	TEST_ALL=1 HYPOTHESIS_PROFILE=long KILL_ALL=1 $(BIN)/python -m pytest -s tests/interleaving
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, ro-crate-py into

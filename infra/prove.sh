@@ -85,13 +85,11 @@ fi
 # The functions are packed by make: by this Python, and not as a part of a make that runs already.
 export PYTHON313="$PWD/$TOOLS/bin/python"
 unset MAKEFLAGS MFLAGS MAKELEVEL
-# On the functions' own Python the store's seam as well, and a soak over SeaweedFS for so many
-# seconds.
-export TEST_ALL=1 RACE_SECONDS="${RACE_SECONDS:-20}"
+# On the functions' own Python the store's seam as well.
+export TEST_ALL=1
 given=("$@")
 [ ${#given[@]} -gt 0 ] || given=(
   tests/aws tests/builder/store/test_store.py tests/builder/verify/test_integrity.py
-  "tests/e2e/test_soak.py::test_a_short_soak_breaks_no_promise[seaweedfs]"
 )
 # What was built is hundreds of megabytes, of which only what failed is worth to be looked at.
 exec "$TOOLS/bin/python" -m pytest --durations=5 -o tmp_path_retention_policy=failed "${given[@]}"

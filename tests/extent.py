@@ -7,7 +7,7 @@ that are marked `thorough`, each of which has a quicker one beside it. TEST_REST
 those tests alone of which less is tried by default: with it, `make prove-all` proves the rest.
 HYPOTHESIS_PROFILE=long tries many more random cases, and others each time; KILL_ALL=1 lets work end
 at every place where it can, where otherwise places at equal distances are taken, the last one and
-the first among them; RACE_SECONDS=60 lets a short soak last for a minute, and takes SeaweedFS too.
+the first among them.
 """
 
 import os
@@ -16,7 +16,6 @@ REST = os.environ.get("TEST_REST") == "1"
 ALL = REST or os.environ.get("TEST_ALL") == "1"
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EVERY = os.environ.get("KILL_ALL") == "1"
-SECONDS = float(os.environ.get("RACE_SECONDS", "20"))
 
 
 def examples(count: int) -> int:
