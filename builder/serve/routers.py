@@ -105,6 +105,7 @@ def _embed(root: Path, base: str, publishes: int, *, with_sets: bool) -> str:
         router: dict[str, Any] = json.loads((root / "router.json").read_text("utf-8"))
         folders = sorted({row[letter] for row in router["formats"].values() for letter in "ri"})
         paths = [root / folder / "all.json" for folder in folders]
+        with_sets = with_sets and router["records"] == "files"  # else sets share pages
         for folder in folders if with_sets else ():
             paths += sorted((root / folder / "set").glob("*.json"))
         chains = {

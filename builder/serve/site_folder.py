@@ -8,6 +8,7 @@ import hashlib
 import html
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +32,12 @@ from functions.snapshot.site_names import (
     TYPES,
     chain_key,
     digest_name,
+    page_key,
 )
 
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 _HEAD = re.compile(r"<responseDate>[^<]*</responseDate>\s*<request[^>]*>[^<]*</request>\n?")
-_RESUMPTION = re.compile(r"<resumptionToken[^>/]*(?:/>|>([^<]*)</resumptionToken>)\n?(?=</List)")
+_RESUMPTION = re.compile(r"<resumptionToken[^>/]*(?:/>|>[^<]*</resumptionToken>)\n?(?=</List)")
 _TOKEN = re.compile(
     # letter, prefix, first position, set, until
     r"([ri]),([^,]+),([0-9]{1,18})(?:,([^,]*)(?:,([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z))?)?"
@@ -46,6 +48,8 @@ _TAG = re.compile(
     re.DOTALL,
 )
 _IDENTIFIER = re.compile(r"<record>\s*<header[^>]*>\s*<identifier>([^<]*)</identifier>")
+_HEADER = re.compile(r"<header[ >].*?</header>", re.DOTALL)
+_SPEC = re.compile(r"<setSpec>([^<]*)")
 _FORMAT = re.compile(
     r"<metadataFormat>\s*<metadataPrefix>([^<]*)</metadataPrefix>.*?</metadataFormat>\n?", re.DOTALL
 )
@@ -53,20 +57,23 @@ _FORMAT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FileList:
-    """A list of the folder: `pages` are the instant and first position of each, in order."""
+    """A list of the folder, of a format and a set ("": of all records), in order.
 
-    path: str
-    pages: tuple[tuple[str, int], ...]
+    `pages` are the instant, first position and file of each. In pages of the list of all records,
+    `is_shared`, only those of the set are meant.
+    """
 
-    def find(self, first: int, since: str = "", until: str = "") -> int | None:
-        """Return the index of the first page from a position and an instant on, or None.
+    prefix: str
+    spec: str
+    pages: tuple[tuple[str, int, str, bool], ...]
 
-        There is none if its instant is later than `until` ("": no limit).
-        """
-        for number, (instant, position) in enumerate(self.pages):
-            if position >= first and instant >= since:
-                return number if not until or instant <= until else None
-        return None
+    def enter(self, since: str) -> int:
+        """Return the index of the first page from an instant on, or one that no page has."""
+        return bisect_left(self.pages, since, key=lambda page: page[0])
+
+    def resume(self, position: int) -> int:
+        """Return the index of the page that has a position, or of the first one."""
+        return max(0, bisect_right(self.pages, position, key=lambda page: page[1]) - 1)
 
 
 class SiteFolder:
@@ -173,11 +180,9 @@ class FolderReading:
             raise error(oai.NO_ITEM, f"There is no item {show(name)}.")
         text = self._text(f"formats/{place[0]}.xml")
         if text is not None and place[0] in self._router["sifted"]:
-            lists = self._router["formats"]
 
             def keep(match: re.Match[str]) -> str:
-                row = lists.get(html.unescape(match[1]))
-                return match[0] if row and self._cut(row, place[1], name) else ""
+                return match[0] if self._cut(html.unescape(match[1]), *place[1:]) else ""
 
             text = _FORMAT.sub(keep, text)
         if text is None or not _FORMAT.search(text):
@@ -202,59 +207,75 @@ class FolderReading:
         if place is None:
             faults.append(OaiFault(oai.NO_ITEM, f"There is no item {show(name)}."))
         elif row is not None and place[0] in row["kinds"]:
-            record = self._cut(row, place[1], name)
+            record = self._cut(prefix, *place[1:])
         if row is None or (place is not None and record is None):
             faults.append(OaiFault(oai.NO_FORMAT, f"This item has no format {show(prefix)}."))
         if faults or record is None:
             raise OAIError(*faults)
         return _document(f"<GetRecord>\n{record}\n</GetRecord>\n")
 
-    def _place(self, identifier: str) -> tuple[str, int] | None:
-        """Return the kind and the position of an item, or None."""
-        digest = digest_name(identifier)
-        for bucket in ("recent", digest[: self._router["digits"]]):
-            place = (self._json(f"index/{bucket}.json") or {}).get(digest[:16])
-            if place is not None:
-                return self._router["kinds"][place[0]], place[1]
+    def _place(self, name: str) -> tuple[str, int, str] | None:
+        """Return the kind, position and identifier of an item by that or another name, or None."""
+        for text in (name, name.removeprefix("oai:").lower()):
+            digest = digest_name(text)
+            for bucket in ("recent", digest[: self._router["digits"]]):
+                row = (self._json(f"index/{bucket}.json") or {}).get(digest[:16])
+                if row is not None:
+                    return self._router["kinds"][row[0]], row[1], (*row, name)[2]
         return None
 
-    def _cut(self, row: Mapping[str, str], position: int, identifier: str) -> str | None:
+    def _cut(self, prefix: str, position: int, identifier: str) -> str | None:
         """Return the record of an item out of the page that has its position, or None."""
-        chain = self._list(row["r"], "")
-        firsts = [first for _, first in chain.pages if first <= position] if chain else []
-        if chain is None or not firsts:
+        chain = self._list(prefix, "", "r")
+        if chain is None or not chain.pages:
             return None
-        for record in _records(self._file(f"{chain.path}/{firsts[-1]}.xml")):
+        for record in _records(self._file(chain.pages[chain.resume(position)][2])):
             match = _IDENTIFIER.match(record)
             if match and html.unescape(match[1]) == identifier:
                 return record
         return None
 
-    def _list(self, folder: str, spec: str) -> FileList | None:
-        """Return a list by its folder in the table, and its set."""
-        name = chain_key(folder, spec or None)
-        table = self._json(name)
+    def _list(self, prefix: str, spec: str, letter: str = "") -> FileList | None:
+        """Return a list of a format and a set, of the verb of the request, or of a letter."""
+        folder = self._router["formats"][prefix][letter or LETTERS[self._request.verb]]
+        table = self._json(chain_key(folder, spec or None))
         if table is None:
             return None
-        pages = tuple((instant, first) for instant, firsts in table for first in firsts)
-        return FileList(name.removesuffix(".json"), pages)
+        pages = (
+            (
+                instant,
+                first,
+                page_key(folder, None if shared else spec or None, first),
+                bool(shared),
+            )
+            for instant, firsts, *shared in table
+            for first in firsts
+        )
+        return FileList(prefix, spec, tuple(pages))
 
     def _page(self) -> str:
-        """Return a page of a list."""
-        token = self._request.token
-        chain, number, until = self._enter() if token is None else self._resume(token)
-        following = [instant for instant, _ in chain.pages[number + 1 : number + 2]]
-        text = self._file(f"{chain.path}/{chain.pages[number][1]}.xml")
-        if not following or (until and following[0] > until):
-            return _RESUMPTION.sub("<resumptionToken/>\n" if token else "", text)
-        if not until:
-            return text
-
-        def cut(match: re.Match[str]) -> str:
-            tail = until if match[1].count(",") > 2 else f",{until}"
-            return f"<resumptionToken>{match[1]},{tail}</resumptionToken>\n"
-
-        return _RESUMPTION.sub(cut, text)
+        """Return a page of a list, the next one if nothing of a set is left on it."""
+        request, token = self._request, self._request.token
+        chain, begin, until = self._enter() if token is None else self._resume(token)
+        for number in range(begin, len(chain.pages)):
+            instant, _, path, is_shared = chain.pages[number]
+            if until and instant > until:
+                break
+            text = self._file(path)
+            if is_shared and not (text := _choose(text, request.verb, chain.spec)):
+                continue
+            behind = chain.pages[number + 1 : number + 2]
+            if not behind or (until and behind[0][0] > until):
+                return _RESUMPTION.sub("<resumptionToken/>\n" if token else "", text)
+            if not until and not is_shared:
+                return text
+            parts = [LETTERS[request.verb], chain.prefix, str(behind[0][1])]
+            parts += [chain.spec, until] if until else [chain.spec]
+            following = f"<resumptionToken>{','.join(parts)}</resumptionToken>\n"
+            return _RESUMPTION.sub(following, text)  # whose characters stand for themselves
+        if token is None:
+            raise error(oai.NO_RECORDS, "Nothing matches, or what matched has changed since.")
+        raise refusal()
 
     def _enter(self) -> tuple[FileList, int, str]:
         """Return the list that a request begins, its page, and where it is cut ("": nowhere)."""
@@ -267,27 +288,35 @@ class FolderReading:
             faults.append(OaiFault(oai.NO_SETS, "This repository has no sets."))
         if row is None or faults:
             raise OAIError(*faults)
-        chain = self._list(row[LETTERS[request.verb]], request.set or "")
-        if chain is None and request.set is not None:
-            raise error(oai.NO_RECORDS, f"There are no records in a set {show(request.set)}.")
-        since, until = values.get("from", ""), values.get("until", "")
+        chain = self._list(request.prefix or "", request.set or "")
+        if chain is None:
+            raise error(oai.NO_RECORDS, f"There are no records in a set {show(request.set or '')}.")
+        until = values.get("until", "")
         until += "T23:59:59Z" if len(until) == 10 else ""
-        number = chain.find(0, since, until) if chain else None
-        if chain is None or number is None:
-            raise error(oai.NO_RECORDS, "Nothing matches, or what matched has changed since.")
-        return chain, number, until
+        return chain, chain.enter(values.get("from", "")), until
 
     def _resume(self, token: str) -> tuple[FileList, int, str]:
         """Return what `_enter` does, of the list that a token continues."""
         match = _TOKEN.fullmatch(token)
-        if match is not None and match[1] == LETTERS[self._request.verb]:
-            row, spec, until = self._router["formats"].get(match[2]), match[4] or "", match[5] or ""
-            if row is not None and (spec == "" or oai_name.is_set(spec)):
-                chain = self._list(row[match[1]], spec)
-                number = chain.find(int(match[3]), until=until) if chain else None
-                if chain is not None and number is not None:
-                    return chain, number, until
-        raise refusal()
+        if match is None or match[1] != LETTERS[self._request.verb]:
+            raise refusal()
+        prefix, position, spec, until = match[2], int(match[3]), match[4] or "", match[5] or ""
+        is_known = prefix in self._router["formats"] and (spec == "" or oai_name.is_set(spec))
+        if not is_known or (chain := self._list(prefix, spec)) is None:
+            raise refusal()
+        return chain, chain.resume(position), until
+
+
+def _choose(page: str, verb: str, spec: str) -> str:
+    """Return a page with those records of another that are in a set; nothing if there are none."""
+    elements = _HEADER.findall(page) if verb == oai.LIST_IDENTIFIERS else _records(page)
+    chosen = []
+    for element in elements:
+        specs = _SPEC.findall(element.partition("</header>")[0])
+        if any(oai_name.is_within_set(html.unescape(each), spec) for each in specs):
+            chosen.append(element)
+    content = "\n".join((f"<{verb}>", *chosen, "<resumptionToken/>", f"</{verb}>\n"))
+    return _document(content) if chosen else ""
 
 
 def _records(page: str) -> Iterator[str]:

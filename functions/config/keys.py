@@ -111,7 +111,11 @@ SITE_KEYS: tuple[Field, ...] = (
     ),
     row(
         "site.gateway",
-        Field("", check.like(r"(https?://[^?#\s]+/)?"), "an http or https URL with / at its end, or empty"),
+        Field(
+            "",
+            check.like(r"(https?://[^?#\s]+/)?"),
+            "an http or https URL with / at its end, or empty",
+        ),
         "the gateway of `static-repository.xml`, to which its host and path are added; empty: "
         "`repository.base_url` is named",
     ),

@@ -52,10 +52,10 @@ class ItemKind:
     `has_files` tells whether the document lists archived files, `has_bytes` whether the item has
     bytes of its own. `named_files` returns the URLs, with media types, of an object of interest,
     whose versions are kept. `of_name` and `of_set` return the identifier of the item that clients
-    call so, or that describes a set. `view` is where analysts find its rows on a page, `table`
-    where they have columns of their own, and `terms` are those of its use. `sql_texts` are those in
-    SQL, for many documents: the JSON shape of what is read as `read`, the list of its texts, and a
-    text that may end the identifier, after a colon.
+    call so, or that describes a set; `name_of` returns that name of an identifier. `view` is where
+    analysts find its rows on a page, `table` where they have columns of their own, and `terms` are
+    those of its use. `sql_texts` are those in SQL, for many documents: the JSON shape of what is
+    read as `read`, the list of its texts, and a text that may end the identifier, after a colon.
 
     `source` is the column that names the source file. `origin` returns its URL below the place that
     `origin_key` configures, and its datestamp, from the `origin_columns`.
@@ -92,6 +92,7 @@ class ItemKind:
     origin_columns: tuple[str, ...] = ()
     origin: Callable[[Fields, str], tuple[str, str] | None] = lambda f, place: None
     of_name: Callable[[Manifest, str], str | None] = lambda manifest, name: None
+    name_of: Callable[[Manifest, str], str | None] = lambda manifest, identifier: None
     of_set: Callable[[Manifest, str], str | None] = lambda manifest, spec: None
     view: str = "records"
     table: str = ""

@@ -153,36 +153,42 @@ local function parse(r, router, text)
   return request
 end
 
--- Returns the kind and position of an item, or nil.
+-- Returns the kind, position and identifier of an item by that or by another name, or nil.
 local function findPlace(r, router, id)
-  local hash = r:sha1(id)
-  for _, name in ipairs({'recent', hash:sub(1, router.digits)}) do
-    local place = (readJson('index/' .. name .. '.json') or {})[hash:sub(1, 16)]
-    if place then return router.kinds[place[1] + 1], place[2] end
+  for _, text in ipairs({id, (id:gsub('^oai:', ''):lower())}) do
+    local hash = r:sha1(text)
+    for _, name in ipairs({'recent', hash:sub(1, router.digits)}) do
+      local place = (readJson('index/' .. name .. '.json') or {})[hash:sub(1, 16)]
+      if place then return router.kinds[place[1] + 1], place[2], place[3] or id end
+    end
   end
 end
 
--- Returns the folder and pages of a list, each an instant and a first position.
+-- Returns the pages of a list: instant, first position and file of each, and whether it is shared, a
+-- page of the list of all records. And whether there is such a list.
 local function readChain(r, folder, spec)
   local name = folder .. (spec == '' and '/all' or '/set/' .. spec)
   if #spec > 200 or spec == '.' or spec == '..' then name = folder .. '/set/sha1-' .. r:sha1(spec) end
   local segments, pages = readJson(name .. '.json'), {}
   for _, segment in ipairs(segments or {}) do
-    for _, first in ipairs(segment[2]) do pages[#pages + 1] = {segment[1], first} end
+    local stem = segment[3] and folder .. '/all/' or name .. '/'
+    for _, first in ipairs(segment[2]) do
+      pages[#pages + 1] = {segment[1], first, stem .. first .. '.xml', segment[3]}
+    end
   end
-  return name, pages, segments ~= nil
+  return pages, segments ~= nil
 end
 
--- Returns the record of an item out of the page that has its position, or nil. Metadata has records
--- of its own, and comments and CDATA may have what looks like some.
-local function cut(r, folder, position, id)
-  local name, pages = readChain(r, folder, '')
-  local first
-  for _, page in ipairs(pages) do
-    if page[2] <= position then first = page[2] end
-  end
-  local page, own = first and read(name .. '/' .. first .. '.xml'), '<identifier>' .. escape(id) .. '</identifier>'
-  if not page or not page:find(own, 1, true) then return nil end
+-- Returns the index of the page that has a position, or 1.
+local function findPage(pages, position)
+  local at = 1
+  while pages[at + 1] and pages[at + 1][2] <= position do at = at + 1 end
+  return at
+end
+
+-- Returns what a function returns of the first record of a page of which it is not nil. Metadata has
+-- records of its own, and comments and CDATA may have what looks like some.
+local function eachRecord(page, visit)
   local depth, start, at = 0, 0, page:find('<', 1, true)
   while at do
     local stop = at + 1
@@ -193,9 +199,8 @@ local function cut(r, folder, position, id)
     elseif page:find('^</record[%s>]', at) then
       depth, stop = depth - 1, page:find('>', at, true)
       if depth == 0 then
-        local record = page:sub(start, stop)
-        local place = record:find('<identifier>', 1, true)
-        if place and record:sub(place, place + #own - 1) == own then return record end
+        local result = visit(page:sub(start, stop))
+        if result then return result end
       end
     elseif page:find('^<record[%s/>]', at) then
       repeat  -- a value of an attribute may have the end of a tag
@@ -210,6 +215,34 @@ local function cut(r, folder, position, id)
     end
     at = page:find('<', stop, true)
   end
+end
+
+-- Returns the record of an item out of the page that has its position, or nil.
+local function cut(r, folder, position, id)
+  local pages = readChain(r, folder, '')
+  local page, own = pages[1] and read(pages[findPage(pages, position)][3]), '<identifier>' .. escape(id) .. '</identifier>'
+  if not page or not page:find(own, 1, true) then return nil end
+  return eachRecord(page, function(record)
+    local place = record:find('<identifier>', 1, true)
+    return place and record:sub(place, place + #own - 1) == own and record or nil
+  end)
+end
+
+-- Returns the content of a page of a set: those records of a page of all that are in it.
+local function choose(page, verb, spec)
+  local mark, chosen = '<setSpec>' .. escape(spec), {}
+  local function visit(record)
+    local stop, at = record:find('</header>', 1, true), 1
+    repeat
+      at = select(2, record:find(mark, at + 1, true))
+    until not at or record:find('^[<:]', at + 1)
+    if at and at < stop then chosen[#chosen + 1] = record .. '\n' end
+  end
+  if verb == 'ListRecords' then eachRecord(page, visit)
+  else
+    for header in page:gmatch('<header[ >].-</header>') do visit(header) end
+  end
+  return chosen[1] and '<' .. verb .. '>\n' .. table.concat(chosen)
 end
 
 local function page(r, router, request)
@@ -230,35 +263,41 @@ local function page(r, router, request)
   if #faults > 0 then return token and BAD_TOKEN or faults end
   if spec ~= '' and not fits(r, router, 'set', spec) then return BAD_TOKEN end
   if #til == 10 then til = til .. 'T23:59:59Z' end
-  local name, pages, exists = readChain(r, row[letter], spec)
-  local at = 1
-  while pages[at] and (pages[at][2] < first or pages[at][1] < (values.from or '')) do at = at + 1 end
-  if not pages[at] or (til ~= '' and pages[at][1] > til) then
-    return token and BAD_TOKEN or {{'noRecordsMatch', exists
-      and 'Nothing matches, or what matched has changed since.'
-      or 'There are no records in a set ' .. show(spec) .. '.'}}
+  local pages, exists = readChain(r, row[letter], spec)
+  local at = token and findPage(pages, first) or 1
+  while pages[at] and pages[at][1] < (values.from or '') do at = at + 1 end
+  while pages[at] and (til == '' or pages[at][1] <= til) do
+    local file, is_shared, following = pages[at][3], pages[at][4], pages[at + 1]
+    if token and til == '' and pages[at][2] == first and not is_shared then return nil, file end
+    if following and til ~= '' and following[1] > til then following = nil end
+    local text = read(file)
+    local head = is_shared and choose(text, request.verb, spec)
+    if not is_shared then
+      local begin = text:find('<resumptionToken[^<]*[^<]*<?/?[^<]*>%s*</List%a+>%s*</OAI%-PMH>%s*$')
+      if not begin or (following and til == '') then return text end
+      head = text:sub(1, begin - 1)
+    end
+    if head then  -- else nothing of the set is left there
+      local tail, parts = token and '<resumptionToken/>\n' or '', {letter, prefix}
+      if following then
+        parts[3], parts[4], parts[5] = following[2], spec, til ~= '' and til or nil
+        tail = '<resumptionToken>' .. table.concat(parts, ',') .. '</resumptionToken>\n'
+      end
+      head = head .. tail .. '</' .. request.verb .. '>\n'
+      return is_shared and {{head}} or head .. '</OAI-PMH>\n'
+    end
+    at = at + 1
   end
-  local file, following = name .. '/' .. pages[at][2] .. '.xml', pages[at + 1]
-  if token and til == '' and pages[at][2] == first then return nil, file end
-  local text = read(file)
-  local begin = text:find('<resumptionToken[^<]*[^<]*<?/?[^<]*>%s*</List%a+>%s*</OAI%-PMH>%s*$')
-  if not begin then return text end
-  local head, rest = text:sub(1, begin - 1), text:match('^<resumptionToken[^>]*>([^<]*)</', begin) or ''
-  local tail = text:sub((text:find('</List', begin, true)))
-  local is_last = not following or (til ~= '' and following[1] > til)
-  if is_last and not token then return head .. tail end
-  if is_last then return head .. '<resumptionToken/>\n' .. tail end
-  if til ~= '' then
-    rest = rest .. (select(2, rest:gsub(',', ',')) > 2 and ',' or ',,') .. til
-  end
-  return head .. '<resumptionToken>' .. rest .. '</resumptionToken>\n' .. tail
+  return token and BAD_TOKEN or {{'noRecordsMatch', exists
+    and 'Nothing matches, or what matched has changed since.'
+    or 'There are no records in a set ' .. show(spec) .. '.'}}
 end
 
 -- Returns XML, or faults, or nothing and a file.
 local function find(r, router, request)
   local values, verb, id = request.values, request.verb, request.values.identifier
-  local token, kind, position = values.resumptionToken, nil, nil
-  if id then kind, position = findPlace(r, router, id) end
+  local token, kind, position, own = values.resumptionToken, nil, nil, nil
+  if id then kind, position, own = findPlace(r, router, id) end
   local unknown = {'idDoesNotExist', 'There is no item ' .. show(id or '') .. '.'}
   if verb == 'Identify' then return read('identify.xml') end
   if LETTERS[verb] then return page(r, router, request) end
@@ -273,14 +312,14 @@ local function find(r, router, request)
     if has(router.sifted, kind) then
       text = text:gsub('<metadataFormat>%s*<metadataPrefix>([^<]*)<.-</metadataFormat>\n?', function(prefix)
         local row = router.formats[prefix]
-        if not row or not cut(r, row.r, position, id) then return '' end
+        if not row or not cut(r, row.r, position, own) then return '' end
       end)
     end
     return text:find('<metadataFormat>', 1, true) and text
       or {{'noMetadataFormats', 'Items such as ' .. show(id) .. ' have no format.'}}
   end
   local row, faults = router.formats[values.metadataPrefix], {}
-  local record = kind and row and has(row.kinds, kind) and cut(r, row.r, position, id)
+  local record = kind and row and has(row.kinds, kind) and cut(r, row.r, position, own)
   if record then return {{'<GetRecord>\n' .. record .. '\n</GetRecord>\n'}} end
   if not kind then faults[1] = unknown end
   if kind or not row then

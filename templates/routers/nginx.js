@@ -31,7 +31,8 @@ async function oai(r) {
     return;
   }
   const parts = result.parts || [site.open(result.file)];
-  const tag = 'W/"' + sha1(site.tag || parts.join('').replace(HEAD, '')) + '"';
+  const texts = parts.filter(function (part) { return typeof part === 'string'; });
+  const tag = 'W/"' + sha1(site.tag + texts.join('').replace(HEAD, '')) + '"';
   r.headersOut.ETag = tag;
   if (r.method !== 'POST' && (r.headersIn['If-None-Match'] || '').indexOf(tag.slice(2)) >= 0) {
     r.return(304);

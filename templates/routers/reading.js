@@ -1,6 +1,6 @@
 
 const FORM = 'application/x-www-form-urlencoded';
-const REST = /^<resumptionToken[^>\/]*(?:\/>|>([^<]*)<\/resumptionToken>)\n$/;
+const REST = /^<resumptionToken[^>\/]*(?:\/>|>[^<]*<\/resumptionToken>)\n$/;
 const FORMAT = /<metadataFormat>\s*<metadataPrefix>([^<]*)<[\s\S]*?<\/metadataFormat>\n?/g;
 
 // Returns the pairs of a query and of the body of a POST (null without one), or a text of what is
@@ -65,7 +65,7 @@ async function find(request, router, site) {
       if (!place) return [unknown];
       text = await site.read('formats/' + place[0] + '.xml');
       text = text || '';
-      if (router.sifted.indexOf(place[0]) >= 0) text = await sift(text, place[1], id, router, site);
+      if (router.sifted.indexOf(place[0]) >= 0) text = await sift(text, place[1], place[2], router, site);
       return text.match(FORMAT) ? {parts: [text]}
         : [['noMetadataFormats', 'Items such as ' + show(id) + ' have no format.']];
     case 'ListSets':
@@ -76,7 +76,7 @@ async function find(request, router, site) {
       return text || [BAD_TOKEN];
     case 'GetRecord': {
       const row = has(router.formats, values.metadataPrefix) && router.formats[values.metadataPrefix];
-      if (place && row && row.kinds.indexOf(place[0]) >= 0) text = await cut(row.r, place[1], id, site);
+      if (place && row && row.kinds.indexOf(place[0]) >= 0) text = await cut(row.r, place[1], place[2], site);
       if (text) return text;
       const other = ['cannotDisseminateFormat',
         'This item has no format ' + show(values.metadataPrefix) + '.'];
@@ -92,18 +92,20 @@ async function readParts(path, site) {
   return text && {parts: [text]};
 }
 
-// Returns the kind and position of an item, or undefined.
+// Returns the kind, position and identifier of an item by that or by another name, or undefined.
 async function findPlace(id, router, site) {
-  if (!id) return;
-  const hash = await site.sha1(id), key = hash.slice(0, 16);
-  const names = ['recent', hash.slice(0, router.digits)];
-  for (let n = 0; n < 2; n++) {
-    const bucket = await readJson('index/' + names[n] + '.json', site);
-    if (bucket && has(bucket, key)) return [router.kinds[bucket[key][0]], bucket[key][1]];
+  const names = id ? [id, id.replace(/^oai:/, '').toLowerCase()] : [];
+  for (let n = 0; n < 2 * names.length; n++) {
+    const hash = await site.sha1(names[n >> 1]), key = hash.slice(0, 16);
+    const name = n % 2 ? hash.slice(0, router.digits) : 'recent';
+    const bucket = await readJson('index/' + name + '.json', site);
+    const row = bucket && has(bucket, key) && bucket[key];
+    if (row) return [router.kinds[row[0]], row[1], row[2] || id];
   }
 }
 
-// Returns the folder and pages of a list, each an instant and a first position, or null.
+// Returns the pages of a list, or null: instant, first position and file of each, and whether it is
+// one of the list of all records, in which those of a set are to be found.
 async function readChain(folder, spec, site) {
   let name = folder + (spec ? '/set/' + spec : '/all');
   if (spec && (spec.length > 200 || spec === '.' || spec === '..')) {
@@ -113,17 +115,29 @@ async function readChain(folder, spec, site) {
   const segments = await readJson(name + '.json', site), pages = [];
   if (!segments) return null;
   segments.forEach(function (segment) {
-    segment[1].forEach(function (first) { pages.push([segment[0], first]); });
+    const stem = segment[2] ? folder + '/all/' : name + '/';
+    segment[1].forEach(function (first) {
+      pages.push([segment[0], first, stem + first + '.xml', !!segment[2]]);
+    });
   });
-  return {name: name, pages: pages};
+  return pages;
+}
+
+// Returns the index of the page that has a position, or 0.
+function findPage(pages, position) {
+  let low = 0, high = pages.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (pages[middle][1] <= position) low = middle; else high = middle;
+  }
+  return low;
 }
 
 // Returns an answer with the record of an item, out of the page that has its position, or undefined.
 async function cut(folder, position, id, site) {
-  const chain = await readChain(folder, '', site);
-  const before = chain ? chain.pages.filter(function (page) { return page[1] <= position; }) : [];
-  if (!before.length) return;
-  const page = await site.open(chain.name + '/' + before[before.length - 1][1] + '.xml');
+  const pages = await readChain(folder, '', site);
+  if (!pages || !pages.length) return;
+  const page = await site.open(pages[findPage(pages, position)][2]);
   const own = '<identifier>' + escapeXml(id) + '</identifier>', hit = page ? page.indexOf(own) : -1;
   if (hit < 0) return;
   const end = page.indexOf('>', page.indexOf('</record', hit)) + 1; // mostly
@@ -132,17 +146,58 @@ async function cut(folder, position, id, site) {
     '\n</GetRecord>\n</OAI-PMH>\n']};
 }
 
-// Returns the record that begins with an identifier. Metadata has records of its own, and comments
-// and CDATA may have what looks like some. njs takes 1.5 ns a byte to find a text, and far longer for
-// expressions over a page.
+// Returns the record that begins with an identifier.
 function cutRecord(page, own, hit) {
+  let record;
+  eachRecord(page, function (start, end) {
+    if (end < hit) return false;
+    const part = page.slice(start, end);
+    if (part.indexOf(own) === part.indexOf('<identifier>')) record = part;
+    hit = page.indexOf(own, end);
+    return record || hit < 0;
+  });
+  return record;
+}
+
+// Returns the parts of a page that are records in a set, neighbours as one.
+function choose(page, verb, spec) {
+  const mark = '<setSpec>' + escapeXml(spec), chosen = [];
+  function seek(from) {
+    let at = page.indexOf(mark, from);
+    while (at >= 0 && !/[<:]/.test(String(page.slice(at + mark.length, at + mark.length + 1)))) {
+      at = page.indexOf(mark, at + 1);
+    }
+    return at;
+  }
+  let hit = seek(0);
+  function add(start, end) {
+    const last = chosen[chosen.length - 1];
+    if (last && last[1] + 1 === start) last[1] = end; else chosen.push([start, end]);
+    hit = seek(end);
+  }
+  if (verb === 'ListIdentifiers') {
+    while (hit >= 0) add(page.lastIndexOf('<header', hit), page.indexOf('</header>', hit) + 9);
+  } else if (hit >= 0) {
+    eachRecord(page, function (start, end) {
+      if (hit < end && hit < page.indexOf('</header>', start)) add(start, end);
+      else if (hit < end) hit = seek(end);
+      return hit < 0;
+    });
+  }
+  return chosen.map(function (range) { return page.slice(range[0], range[1] + 1); });
+}
+
+// Calls visit(start, end) for each record of a page, until it returns true. Metadata has records of
+// its own, and comments and CDATA may have what looks like some. njs takes 1.5 ns a byte to find a
+// text, and far longer for expressions over a page.
+function eachRecord(page, visit) {
   const list = page.indexOf('<ListRecords>'), plain = page[list + 12];
   function seek(mark, from) {
     const place = page.indexOf(mark, from);
     return place < 0 ? page.length : place;
   }
   let at = list, depth = 0, start = 0, odd = 0, open = 0, close = 0;
-  while (hit >= 0) {
+  for (;;) {
     if (odd < at) odd = Math.min(seek('<!', at), seek('<?', at));
     if (open < at) open = seek('<record', at);
     if (close < at) close = seek('</record', at);
@@ -159,10 +214,8 @@ function cutRecord(page, own, hit) {
     if (tag.slice(-2) === '/>' || !/^<.?record[\s>]/.test(tag)) continue;
     if (from === open) {
       if (!depth++) start = from;
-    } else if (!--depth && hit < at) {
-      const record = page.slice(start, at);
-      if (record.indexOf(own) === record.indexOf('<identifier>')) return record;
-      hit = page.indexOf(own, at);
+    } else if (!--depth && visit(start, at)) {
+      return;
     }
   }
 }
@@ -203,26 +256,30 @@ async function listPage(request, router, site) {
   if (faults.length) return token ? [BAD_TOKEN] : faults;
   if (token && spec && !new RegExp('^(?:' + router.forms.set[0] + ')$').test(spec)) return [BAD_TOKEN];
   if (until.length === 10) until += 'T23:59:59Z';
-  const chain = await readChain(router.formats[prefix][letter], spec, site);
-  const pages = chain ? chain.pages : [], first = token ? Number(match[3]) : 0;
-  let at = 0;
-  while (at < pages.length && (pages[at][1] < first || pages[at][0] < from)) at++;
-  if (at === pages.length || (until && pages[at][0] > until)) {
-    return token ? [BAD_TOKEN] : [['noRecordsMatch', spec && !chain
-      ? 'There are no records in a set ' + show(spec) + '.'
-      : 'Nothing matches, or what matched has changed since.']];
+  const pages = await readChain(router.formats[prefix][letter], spec, site);
+  const count = pages ? pages.length : 0, first = token ? Number(match[3]) : 0;
+  let at = token ? findPage(pages || [], first) : 0;
+  while (at < count && pages[at][0] < from) at++;
+  for (; at < count && (!until || pages[at][0] <= until); at++) {
+    const file = pages[at][2], shared = pages[at][3], next = pages[at + 1];
+    if (token && !until && pages[at][1] === first && !shared) return {file: file};
+    const page = await site.open(file);
+    let text = token ? '<resumptionToken/>\n' : '', end = page.lastIndexOf('</List');
+    if (next && (!until || next[0] <= until)) {
+      const parts = [letter, prefix, next[1]].concat(spec || until ? spec : [], until || []);
+      text = '<resumptionToken>' + parts.join(',') + '</resumptionToken>\n';
+    }
+    if (shared) {
+      const chosen = choose(page, request.verb, spec), list = page.indexOf('<' + request.verb + '>');
+      const head = page.slice(0, list + request.verb.length + 3);
+      if (chosen.length) return {parts: [head].concat(chosen, text, page.slice(end))};
+      continue; // nothing of the set is left there
+    }
+    const start = page.lastIndexOf('<resumptionToken');
+    if (!REST.test(String(page.slice(start, end)))) return {parts: [page]};
+    return {parts: [page.slice(0, start), text, page.slice(end)]};
   }
-  const file = chain.name + '/' + pages[at][1] + '.xml', next = pages[at + 1];
-  if (token && !until && pages[at][1] === first) return {file: file};
-  const page = await site.open(file), end = page.lastIndexOf('</List');
-  const start = page.lastIndexOf('<resumptionToken'), rest = REST.exec(String(page.slice(start, end)));
-  if (!rest) return {parts: [page]};
-  let text = rest[0];
-  if (!next || (until && next[0] > until)) {
-    text = token ? '<resumptionToken/>\n' : '';
-  } else if (until && rest[1]) {
-    const tail = (rest[1].split(',').length > 3 ? ',' : ',,') + until;
-    text = '<resumptionToken>' + rest[1] + tail + '</resumptionToken>\n';
-  }
-  return {parts: [page.slice(0, start), text, page.slice(end)]};
+  return token ? [BAD_TOKEN] : [['noRecordsMatch', spec && !pages
+    ? 'There are no records in a set ' + show(spec) + '.'
+    : 'Nothing matches, or what matched has changed since.']];
 }

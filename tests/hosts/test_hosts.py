@@ -1,27 +1,32 @@
 """Each host of a site answers as `sheaf serve` does over the same store."""
 
 import gzip
+import random
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
+from lxml import etree
 
 from builder.serve.routers import GUARD, PAGES
-from tests.builder.conftest import World
+from builder.serve.site_folder import SiteFolder
+from tests.builder.conftest import World, capture
 from tests.builder.serve.site_requests import (
     BAD_TOKENS,
+    OAI,
     Ask,
     application_of,
+    ask_application,
     ask_server,
     differences,
     make_requests,
     see,
 )
-from tests.builder.serve.site_world import make_site_world
+from tests.builder.serve.site_world import SETTINGS, make_site_world
 from tests.builder.serve.test_site_folder import SECRETS
 from tests.hosts import hosts
 from tests.hosts.hosts import HOSTS, REQUESTS
@@ -88,6 +93,69 @@ def test_random_requests_give_what_the_server_gives(world: World, ours: Ask, hos
     maker = make_requests(world, 46)
     found = differences(ours, host.ask, maker, REQUESTS)
     assert not found, f"{len(found)}: " + "\n".join(found[:5])
+
+
+def test_a_token_goes_on_where_the_folder_does(world: World, host: Host) -> None:
+    """Tokens of any page that was or will be: hosts continue them at the same page."""
+    folder = ask_application(SiteFolder(world.root / "site"), host.url + "/oai")
+    pick = random.Random(46)
+    maker = make_requests(world, 46)
+    for _ in range(REQUESTS // 5):
+        letter = pick.choice("ri")
+        parts = [letter, pick.choice(maker.prefixes[:6]), str(pick.randint(0, 40))]
+        parts += pick.choice(([], [pick.choice(maker.sets)], [pick.choice(["", *maker.sets])]))
+        if len(parts) > 3 and pick.random() < 0.5:
+            parts.append(pick.choice(maker.dates[:6]))
+        verb = "ListRecords" if letter == "r" else "ListIdentifiers"
+        query = f"verb={verb}&resumptionToken={quote(','.join(parts))}"
+        expected, seen = see(folder, "GET", query, {}, b""), see(host.ask, "GET", query, {}, b"")
+        assert (seen.codes, seen.items) == (expected.codes, expected.items), query
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTS if name != "worker"])
+def test_harvests_of_sets_go_on_through_publishes(folder: Path, name: str) -> None:
+    """Small, dense and scattered sets; what changed, left or was withdrawn comes once more."""
+    own = Path(tempfile.mkdtemp(dir=folder))
+    (own / "host").mkdir()
+    own.chmod(0o755)
+    world, start = make_site_world(own), cast(Any, HOSTS[name])
+    with start(world.root / "site", own / "host") as url:
+        ask, sets = ask_server(url), make_requests(world, 1).sets[:8]
+        lists = {spec: f"verb=ListRecords&metadataPrefix=oai_dc&set={spec}" for spec in sets}
+        states: dict[str, dict[str, bytes]] = {spec: {} for spec in sets}
+        queries, dates = dict(lists), dict.fromkeys(sets, "")
+
+        def read(spec: str) -> bool:
+            """Read a page; return whether a list has ended. The next begins at its date."""
+            root = etree.fromstring(ask("GET", queries[spec], {}, b"").body)
+            if "resumptionToken" not in queries[spec]:
+                dates[spec] = root.findtext(f"{OAI}responseDate") or ""
+            for record in root.iter(f"{OAI}record"):
+                key = record.findtext(f"{OAI}header/{OAI}identifier") or ""
+                record.tail = None
+                states[spec][key] = etree.tostring(record, method="c14n")
+            token = root.findtext(f"{OAI}ListRecords/{OAI}resumptionToken")
+            queries[spec] = f"{lists[spec]}&from={dates[spec]}"
+            if token:
+                queries[spec] = f"verb=ListRecords&resumptionToken={quote(token)}"
+            return not token
+
+        for number in range(3):
+            for spec in sets:
+                read(spec)
+            moved = capture(number + 8, title=f"t{number}", sets=("mime:a", "domain:cz:example:h3"))
+            world.add([capture(number * 2, title=f"t{number}"), moved], **SETTINGS)
+            world.clock.sleep(3600)
+            if number % 2:
+                world.withdraw(f"oai:archive.example.org:{capture(number).identity}", **SETTINGS)
+                world.clock.sleep(3600)
+        ours = application_of(world)
+        for spec in sets:
+            for _ in range(2):  # what has begun, and what is new since then
+                while not read(spec):
+                    pass
+            assert {*states[spec].values()} == {*see(ours, "GET", lists[spec], {}, b"").items}
+    world.close()
 
 
 @pytest.mark.parametrize(("item", "prefix"), [("2", "x"), ("3", "y"), ("1", "x"), ("1", "y")])

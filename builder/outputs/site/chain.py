@@ -8,12 +8,18 @@ first one, and keeps that name as long as it exists.
     LIST/all/FIRST.xml       a page of it
     LIST/set/NAME.json       the chain of a set, with its sets below it
     LIST/set/NAME/FIRST.xml  a page of it
+
+A set that is dense in a publish, or short, has no pages of that publish: its segment says "all" as
+well, [INSTANT, [FIRST, ...], "all"], and names those pages of the list of all records that have
+some of its records. A router answers with these records alone. So the size of a site is bounded:
+only what is large and scattered is there twice. A segment never gains a record, so that its form
+is decided once.
 """
 
 import json
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain as joined
@@ -23,13 +29,21 @@ from functions.snapshot import instant
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.seal import refuse_damage
 
+_ALL = "all"
+_MOST_REQUESTS = 4
+"""How many times as many requests a reader may make where a set shares pages."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChainSegment:
-    """The pages of one datestamp, by their first positions, ascending."""
+    """The pages of one datestamp, by their first positions, ascending.
+
+    If it `is_shared`, they are pages of the list of all records.
+    """
 
     instant: datetime
     firsts: tuple[int, ...]
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,16 @@ class PageChain:
         """The first positions of all pages, ascending."""
         return tuple(joined.from_iterable(segment.firsts for segment in self.segments))
 
+    @cached_property
+    def shared(self) -> frozenset[int]:
+        """The first positions of those pages that are of the list of all records."""
+        return frozenset(joined.from_iterable(s.firsts for s in self.segments if s.is_shared))
+
+    @property
+    def own(self) -> list[int]:
+        """The first positions of its own pages, ascending."""
+        return [first for first in self.firsts if first not in self.shared]
+
     def find_page(self, position: int) -> int | None:
         """Return the page whose range has a position; None if no page has it."""
         place = bisect_right(self.firsts, position)
@@ -71,34 +95,38 @@ class PageChain:
     def ranges(self, spans: Iterable[tuple[datetime, Span]]) -> dict[int, Span]:
         """Return the positions of each page, given the spans of the segments."""
         ends = {stamp: span.last for stamp, span in spans}
-        return {
-            first: Span(first, ends[segment.instant] if behind is None else behind - 1)
-            for segment in self.segments
-            for first, behind in pairwise((*segment.firsts, None))
-            if first is not None
-        }
+        last = [ends[segment.instant] for segment in self.segments for _ in segment.firsts]
+        behind = (*(first - 1 for first in self.firsts[1:]), *last[-1:])
+        return {f: Span(f, min(*ends)) for f, *ends in zip(self.firsts, last, behind, strict=True)}
 
     def select(self, last: int, gone: Collection[int] = ()) -> "PageChain":
         """Return the chain up to a position, without the pages `gone`."""
         parts = (
-            ChainSegment(s.instant, tuple(f for f in s.firsts if f <= last and f not in gone))
+            replace(s, firsts=tuple(f for f in s.firsts if f <= last and f not in gone))
             for s in self.segments
         )
         return PageChain(tuple(segment for segment in parts if segment.firsts))
 
-    def append(self, pages: Iterable[tuple[datetime, int]]) -> "PageChain":
-        """Return the chain with further pages: the instant of each, and its first position."""
+    def list_behind(self, last: int) -> list[ChainSegment]:
+        """Return the pages behind a position."""
+        parts = (replace(s, firsts=tuple(f for f in s.firsts if f > last)) for s in self.segments)
+        return [segment for segment in parts if segment.firsts]
+
+    def append(self, *pages: ChainSegment) -> "PageChain":
+        """Return the chain with further pages."""
         segments = [*self.segments]
-        for stamp, first in pages:
-            if segments and segments[-1].instant == stamp:
-                segments[-1] = ChainSegment(stamp, (*segments[-1].firsts, first))
-            else:
-                segments.append(ChainSegment(stamp, (first,)))
+        for part in pages:
+            if segments and replace(segments[-1], firsts=part.firsts) == part:
+                part = replace(part, firsts=(*segments.pop().firsts, *part.firsts))
+            segments.append(part)
         return PageChain(tuple(segments))
 
     def to_json(self) -> bytes:
         """Return the chain as JSON, as routers read it."""
-        rows = [[instant.to_text(s.instant), s.firsts] for s in self.segments]
+        rows = [
+            [instant.to_text(s.instant), s.firsts, *([_ALL] if s.is_shared else [])]
+            for s in self.segments
+        ]
         return json.dumps(rows, separators=(",", ":")).encode()
 
     @staticmethod
@@ -108,7 +136,8 @@ class PageChain:
             rows = json.loads(data)
             return PageChain(
                 tuple(
-                    ChainSegment(instant.from_text(stamp), tuple(firsts)) for stamp, firsts in rows
+                    ChainSegment(instant.from_text(stamp), tuple(firsts), shared == [_ALL])
+                    for stamp, firsts, *shared in rows
                 )
             )
 
@@ -126,3 +155,13 @@ def list_spans(manifest: Manifest, since: datetime | None) -> list[tuple[datetim
             first = spans.pop()[1].first
         spans.append((stamp, Span(first, publish.last)))
     return [(stamp, span) for stamp, span in spans if span.first <= span.last]
+
+
+def is_shareable(records: int, pages: int, earlier: int, limit: int) -> bool:
+    """Return whether a set shares the `pages` of a publish that have some of its `records`.
+
+    It does if it is dense there: with own pages of `limit` records, a reader would make no fewer
+    than a quarter of the requests. And it does as long as it is short: `earlier` pages of earlier
+    publishes are shared, and all are fewer than the records of one page.
+    """
+    return pages <= _MOST_REQUESTS * -(-records // limit) or earlier + pages < limit

@@ -4,6 +4,7 @@
     index/recent.json  the same of items that changed since, which is read first
 
 So a publish of few items writes one file. A router finds the page of a list by the position.
+Under another name of an item, in lower case, the entry has its identifier as well.
 """
 
 import json
@@ -18,8 +19,9 @@ from builder.outputs.site.site_files import SiteFiles
 from functions.snapshot.seal import refuse_damage
 from functions.snapshot.site_names import digest_name
 
-Entry = tuple[int, int]
-"""The number of an item's kind, and the position of its listed version."""
+Entry = tuple[int, int] | tuple[int, int, str]
+"""The number of an item's kind, the position of its listed version, and its identifier if the entry
+is that of another name."""
 
 FOLDER = "index/"
 RECENT = "index/recent.json"
@@ -66,9 +68,9 @@ class ItemIndex:
                 entries[identifier] = entry
         return entries
 
-    def revise(self, changed: Mapping[str, Entry]) -> None:
-        """Set the entries of identifiers. Raises StoreError."""
-        entries = {digest_name(name)[:16]: entry for name, entry in changed.items()}
+    def revise(self, changed: Iterable[tuple[str, Entry]]) -> None:
+        """Set the entries of identifiers and other names. Raises StoreError."""
+        entries = {digest_name(name)[:16]: entry for name, entry in changed}
         recent = {**self._read(RECENT), **entries}
         if len(recent) > _RECENT:
             buckets = defaultdict[str, dict[str, Entry]](dict)
@@ -87,10 +89,10 @@ class ItemIndex:
         count = 0
         with ExitStack() as stack:
             parts = {p: stack.enter_context(tempfile.TemporaryFile("w+")) for p in _PARTS}
-            for identifier, (kind, position) in items:
-                digest = digest_name(identifier)[:16]
-                parts[digest[0]].write(f"{digest} {kind} {position}\n")
-                count += 1
+            for name, entry in items:
+                digest = digest_name(name)[:16]
+                parts[digest[0]].write(f"{digest} {' '.join(map(str, entry))}\n")
+                count += len(entry) == 2
             self.files.write_all(self._list_buckets(parts.values()))
         self.files.write(RECENT, _encode({}))
         return count
@@ -107,8 +109,9 @@ class ItemIndex:
             part.seek(0)
             buckets = defaultdict[str, dict[str, Entry]](dict)
             for line in part:
-                digest, kind, position = line.split()
-                buckets[self._name(digest)][digest] = (int(kind), int(position))
+                digest, kind, position, *own = line.split()
+                place = int(kind), int(position)
+                buckets[self._name(digest)][digest] = (*place, own[0]) if own else place
             for name in _take(names, 16 ** (self.digits - 1)):
                 yield name, _encode(buckets[name])
 
@@ -117,8 +120,8 @@ class ItemIndex:
 
     def _read(self, name: str) -> Mapping[str, Entry]:
         with refuse_damage(name):
-            rows = json.loads(self.files.find(name) or b"{}")
-            return {digest: (kind, position) for digest, (kind, position) in rows.items()}
+            entries: Mapping[str, Entry] = json.loads(self.files.find(name) or b"{}")
+            return entries
 
 
 def _take(names: Iterator[str], count: int) -> Sequence[str]:

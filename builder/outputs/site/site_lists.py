@@ -1,11 +1,16 @@
 """The lists of a snapshot as pages of a site: which there are, and how a page is made."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain as joined
+from itertools import groupby
 
-from builder.outputs.site.chain import PageChain, PageFrame, list_spans
+from builder.outputs.site.chain import ChainSegment, PageChain, PageFrame, list_spans
+from builder.outputs.site.set_pages import SetPages, SetPlan, SetShare
 from functions.config.configuration import Configuration
 from functions.content.contents import ArchivedContents
 from functions.kinds import DOCUMENTED
@@ -21,15 +26,19 @@ from functions.reading.as_of import PointerReading
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.record_rows import DOCUMENT
 from functions.reading.repository import PublishedRecord, RecordSelection, read_batches
-from functions.snapshot import instant
+from functions.snapshot import instant, oai_name
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.site_names import LETTERS
+from functions.store.files import FILE
 
+_LEFT = (
+    f"SELECT DISTINCT sequence, left_sets FROM {FILE} "
+    "WHERE position >= $first AND len(left_sets) > 0"
+)
 _ROWS, _DOCUMENTS = 4096, 256
 """Records read at once, and those with documents, which may be large."""
-_SETS = 1000
 _OAI = "http://www.openarchives.org/OAI/2.0/"
 
 
@@ -143,22 +152,65 @@ class SiteSnapshot:
         since = self.manifest.since(list_.format.prefix)
         return f"{since and since.isoformat()} {self._sifts(list_.format)}"
 
-    def list_sets(self) -> Iterator[str]:
-        """Yield the sets of the snapshot, sorted. Raises StoreError."""
-        after = ""
-        while rows := self.repository.sets(self.manifest, after, _SETS):
-            yield from (row.spec for row in rows)
-            after = rows[-1].spec
-
     def spans(self, list_: SiteList) -> list[tuple[datetime, Span]]:
         """Return the datestamps of a list and their positions (chain.list_spans)."""
         return list_spans(self.manifest, self.manifest.since(list_.format.prefix))
 
-    def is_empty(self, list_: SiteList) -> bool:
-        """Return whether a list has no records. Raises StoreError."""
-        kinds = tuple(list_.format.crosswalks)
-        selection = RecordSelection(kinds, Span(1, self.manifest.last_position), list_.spec)
-        return selection.is_empty or not self.repository.size(self.manifest, selection)
+    def limit(self, list_: SiteList) -> int:
+        """Return the most records on a page."""
+        limit: int = self.configuration[f"pages.{'identifiers' if list_.is_headers else 'records'}"]
+        return limit
+
+    def find_sets(self, list_: SiteList, chain: PageChain, first: int) -> SetPages:
+        """Return the pages of a list of all records from a position on, by sets.
+
+        Raises StoreError.
+        """
+        ranges = chain.ranges(self.spans(list_))
+        stamps = {f: segment.instant for segment in chain.segments for f in segment.firsts}
+        shares = defaultdict[str, dict[datetime, SetShare]](dict)
+        behind = {page: span for page, span in ranges.items() if page >= first}
+        for page, counts in self.count_sets(list_, behind).items():
+            for spec, records in counts.items():
+                share = shares[spec].setdefault(stamps[page], SetShare())
+                share.records += records
+                share.firsts.append(page)
+        is_sharing = self.configuration["site.records"] == "ranges"
+        return SetPages(shares, self._list_left(list_, first), self.limit(list_), is_sharing)
+
+    def _list_left(self, list_: SiteList, first: int) -> Mapping[str, Collection[datetime]]:
+        """Return the sets that items left from a position on, each with their datestamps."""
+        manifest, left = self.manifest, defaultdict[str, set[datetime]](set)
+        since = self.manifest.since(list_.format.prefix)
+        groups = self.repository.catalogue.groups(
+            manifest, "records", first, manifest.last_position
+        )
+        for number, specs in self.repository.files.look_up(_LEFT, groups, first=first):
+            stamp = manifest.sequences[number - 1].effective
+            for spec in joined.from_iterable(map(oai_name.set_lineage, specs)):
+                left[spec].add(max(stamp, since or stamp))
+        return left
+
+    def count_sets(self, list_: SiteList, pages: Mapping[int, Span]) -> Mapping[int, Counter[str]]:
+        """Return the numbers of records of each set on pages, by their first positions.
+
+        `pages` has the positions of each, ascending. Raises StoreError.
+        """
+        firsts, counts = [*pages], {first: Counter[str]() for first in pages}
+        headers, runs = replace(list_, verb=LIST_IDENTIFIERS), list[Span]()
+        for span in pages.values():
+            if runs and runs[-1].last == span.first - 1:
+                span = Span(runs.pop().first, span.last)
+            runs.append(span)
+        for batch in joined.from_iterable(self._read(headers, span) for span in runs):
+            is_sifted = self._sifts(list_.format)
+            records = select_available(batch, list_.format) if is_sifted else batch
+            places = ((bisect_right(firsts, record.position), record.sets) for record in records)
+            for (place, specs), same in groupby(places):
+                number = sum(1 for _ in same)
+                above = {*joined.from_iterable(map(oai_name.set_lineage, specs))}
+                counts[firsts[place - 1]].update(dict.fromkeys(above, number))
+        return counts
 
     def cut(self, list_: SiteList, span: Span, limit: int | None = None) -> Iterator[CutPage]:
         """Yield the pages of the records at positions of `span`, in all those that fit.
@@ -193,24 +245,32 @@ class SiteSnapshot:
             yield CutPage(first, body, sheet.count)
 
     def link(
-        self, list_: SiteList, chain: PageChain, first: int
-    ) -> Iterator[tuple[CutPage, bytes, PageChain]]:
+        self, list_: SiteList, chain: PageChain, first: int, plan: SetPlan | None = None
+    ) -> Iterator[tuple[CutPage | None, bytes, PageChain]]:
         """Yield the pages of a list from a position on, which follow `chain`.
 
-        Each comes with its document, and with the chain up to it. Raises StoreError.
+        Each comes with its document, and with the chain up to it. Where a `plan` shares pages, only
+        the chain comes. Raises StoreError.
         """
-        limit = self.configuration[f"pages.{'identifiers' if list_.is_headers else 'records'}"]
-        pages = (
-            (stamp, page)
-            for stamp, span in self.spans(list_)
-            for page in self.cut(list_, Span(max(first, span.first), span.last), limit)
-        )
-        ahead = next(pages, None)
+        parts = self._list_parts(list_, first, plan)
+        ahead = next(parts, None)
         while ahead is not None:
-            (stamp, page), ahead = ahead, next(pages, None)
-            frame = PageFrame(not chain.firsts, ahead and ahead[1].first)
-            chain = chain.append([(stamp, page.first)])
-            yield page, self.write_page(list_, page, frame), chain
+            (segment, page), ahead = ahead, next(parts, None)
+            frame = PageFrame(not chain.firsts, ahead and ahead[0].firsts[0])
+            chain = chain.append(segment)
+            yield page, self.write_page(list_, page, frame) if page else b"", chain
+
+    def _list_parts(
+        self, list_: SiteList, first: int, plan: SetPlan | None
+    ) -> Iterator[tuple[ChainSegment, CutPage | None]]:
+        """Yield the pages of a list from a position on, and the segments that it shares."""
+        for stamp, span in self.spans(list_):
+            if plan is None or (stamp in plan and not plan[stamp]):
+                rest = Span(max(first, span.first), span.last)
+                for page in self.cut(list_, rest, self.limit(list_)):
+                    yield ChainSegment(stamp, (page.first,)), page
+            elif shared := tuple(page for page in plan.get(stamp, ()) if page >= first):
+                yield ChainSegment(stamp, shared, is_shared=True), None
 
     def list_records(self, list_: SiteList, first: int) -> Iterator[tuple[str, bytes]]:
         """Yield the answers to GetRecord from a position on, by the identifiers of the items.

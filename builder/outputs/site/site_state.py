@@ -22,7 +22,7 @@ RECORDS = "get/"
 """Below it are answers to GetRecord, with `site.records = "files"`."""
 WWW = "www/"
 """Below it lies what is not OAI-PMH, as a plain web server sends it."""
-VERSION = 1
+VERSION = 2
 """The version of the layout, in `router.json` and `state.json`."""
 
 
@@ -91,9 +91,10 @@ class SiteState(Struct, frozen=True):
             yield from (name for name in names if name.startswith(places))
         for name, chain in self.chains(files, names):
             yield name
+            whole = name.partition("/set/")[0] + "/all"
             for first in chain.firsts:
-                page = f"{name.removesuffix('.json')}/{first}.xml"
-                yield from list_parts(page, is_packed=self.is_packed)
+                stem = whole if first in chain.shared else name.removesuffix(".json")
+                yield from list_parts(f"{stem}/{first}.xml", is_packed=self.is_packed)
 
     def retire(self, files: SiteFiles, now: datetime | None) -> set[str]:
         """Remove what was superseded a day before `now`, or without it all strays; return these.

@@ -8,17 +8,19 @@ done again from `state.json`, and one that writes whole lists goes on behind wha
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from itertools import chain as joined
+from itertools import count
 
 from builder.outputs.site.chain import PageChain
 from builder.outputs.site.documents import list_documents, write_router
 from builder.outputs.site.item_index import Entry, ItemIndex, count_digits
 from builder.outputs.site.list_revision import PHASES, ListRevision
+from builder.outputs.site.set_pages import SetPlan
 from builder.outputs.site.site_files import SiteFiles, list_parts
 from builder.outputs.site.site_lists import SiteList, SiteSnapshot
 from builder.outputs.site.site_state import LEASE, PROGRESS, RECORDS, ROUTER, STATE, SiteState
@@ -29,7 +31,7 @@ from builder.store.durable import batches
 from builder.store.lease import Leases
 from functions.config.configuration import Configuration
 from functions.http.http_message import document_digest
-from functions.kinds import KINDS
+from functions.kinds import KINDS, find_kind
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import RecordSelection, read_batches
 from functions.snapshot import oai_name
@@ -202,16 +204,15 @@ class SiteUpdate:
         items = sum(manifest.kinds().values())
         # An interrupted update may have written some entries, of new items or of others.
         least = state.items + len(changed) - len(old)
-        unsure = sum(position > state.position for _, position in old.values())
+        unsure = sum(position > state.position for _, position, *_ in old.values())
         if not least <= items <= least + unsure:
             return False
         if index.is_overfull(items):
             index = ItemIndex(self.files, count_digits(items))
             index.write(self._list_items(kinds))
         elif changed:
-            numbers = {kind: number for number, kind in enumerate(kinds)}
-            entries = {n: (numbers[item.kind], item.position) for n, item in changed.items()}
-            index.revise(entries)
+            places = ((name, item.kind, item.position) for name, item in changed.items())
+            index.revise(self._list_entries(places, kinds))
         after = revise(
             state,
             settings=settings,
@@ -242,17 +243,18 @@ class SiteUpdate:
         for name, item in changed.items():
             for spec in (None, *item.sets):
                 members[spec].append(name)
-        return [
-            ListRevision.plan(
-                self.snapshot,
-                self.files,
-                replace(list_, spec=spec),
-                last,
-                {name: old[name][1] for name in names if name in old},
-            )
-            for spec, names in members.items()
-            for list_ in lists
-        ]
+        revisions: list[ListRevision] = []
+        wholes: dict[str, ListRevision] = {}
+        for spec, names in members.items():
+            positions = {name: old[name][1] for name in names if name in old}
+            for list_ in lists:
+                part, whole = replace(list_, spec=spec), wholes.get(list_.folder)
+                revision = ListRevision.plan(
+                    self.snapshot, self.files, part, last, positions, whole
+                )
+                wholes.setdefault(list_.folder, revision)
+                revisions.append(revision)
+        return revisions
 
     @property
     def _has_records(self) -> bool:
@@ -361,26 +363,45 @@ class SiteUpdate:
         advance: Advance,
     ) -> Iterator[tuple[str, bytes]]:
         """Yield all files of whole lists, from the list and behind the pages where one began."""
-        specs = (None, *self.snapshot.list_sets())
-        lists = (replace(list_, spec=spec) for spec in specs for list_ in folders.values())
-        for number, list_ in enumerate(lists):
-            key = chain_key(list_.folder, list_.spec)
-            if list_.spec is not None and self.snapshot.is_empty(list_):
-                continue
+        numbers = count()
+        for whole in folders.values():
+            chain = yield from self._list_one(next(numbers), whole, None, begun, chains, advance)
+            pages = self.snapshot.find_sets(whole, chain, 1)
+            for spec in pages.list_specs():
+                list_, plan = replace(whole, spec=spec), pages.plan(spec, PageChain())
+                yield from self._list_one(next(numbers), list_, plan, begun, chains, advance)
+
+    def _list_one(
+        self,
+        number: int,
+        list_: SiteList,
+        plan: SetPlan | None,
+        begun: tuple[int, PageChain],
+        chains: set[str],
+        advance: Advance,
+    ) -> Generator[tuple[str, bytes], None, PageChain]:
+        """Yield the files of a list; return its chain. It is read if it was written before."""
+        key, chain, last = chain_key(list_.folder, list_.spec), PageChain(), 0
+        if number < begun[0]:
+            if (data := self.files.find(key)) is None:
+                return chain
             chains.add(key)
-            if number < begun[0]:
+            return PageChain.from_json(data)
+        if number == begun[0] and begun[1].firsts:
+            last = begun[1].firsts[-1]
+            chain = begun[1].select(last - 1)
+        for page, data, longer in self.snapshot.link(list_, chain, last, plan):
+            self._done, chain = (number, longer), longer
+            if page is None:
                 continue
-            chain, last = PageChain(), 0
-            if number == begun[0] and begun[1].firsts:
-                last = begun[1].firsts[-1]
-                chain = begun[1].select(last - 1)
-            for page, data, longer in self.snapshot.link(list_, chain, last):
-                self._done, chain = (number, longer), longer
-                if list_.spec is None:
-                    advance(page.count)
-                yield page_key(list_.folder, list_.spec, page.first), data
-            self._done = number + 1, PageChain()
+            if list_.spec is None:
+                advance(page.count)
+            yield page_key(list_.folder, list_.spec, page.first), data
+        self._done = number + 1, PageChain()
+        if list_.spec is None or chain.segments:
+            chains.add(key)
             yield key, chain.to_json()
+        return chain
 
     def _find_changed(self, last: int) -> dict[str, ChangedItem]:
         """Return by identifier the items whose listed version lies behind a position."""
@@ -398,11 +419,19 @@ class SiteUpdate:
         return changed
 
     def _list_items(self, kinds: Sequence[str]) -> Iterator[tuple[str, Entry]]:
-        """Yield the identifiers of all items with their entries in the index."""
-        numbers = {kind: number for number, kind in enumerate(kinds)}
+        """Yield the identifiers and other names of all items with their entries in the index."""
         manifest = self.snapshot.manifest
         selection = RecordSelection(tuple(KINDS), Span(1, manifest.last_position))
-        repository = self.snapshot.repository
-        for page in read_batches(repository, manifest, selection, _ROWS, headers=True):
-            for record in page:
-                yield record.identifier, (numbers[record.kind], record.position)
+        pages = read_batches(self.snapshot.repository, manifest, selection, _ROWS, headers=True)
+        records = joined.from_iterable(pages)
+        return self._list_entries(((r.identifier, r.kind, r.position) for r in records), kinds)
+
+    def _list_entries(
+        self, items: Iterable[tuple[str, str, int]], kinds: Sequence[str]
+    ) -> Iterator[tuple[str, Entry]]:
+        """Yield the entries of items, given the identifier, kind and position of each."""
+        numbers = {kind: number for number, kind in enumerate(kinds)}
+        for identifier, kind, position in items:
+            yield identifier, (numbers[kind], position)
+            if name := find_kind(kind).name_of(self.snapshot.manifest, identifier):
+                yield name.lower(), (numbers[kind], position, identifier)

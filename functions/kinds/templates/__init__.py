@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from functions.kinds.kind import Fields, ItemKind, source_url
 from functions.kinds.templates import markup, redif_fields
@@ -104,6 +105,12 @@ def identify(manifest: Manifest, handle: str | None) -> str | None:
     return None if handle is None else oai_name.template_identifier(prefix, handle)
 
 
+def find_name(manifest: Manifest, identifier: str) -> str | None:
+    """Return the handle of the template with an identifier, if clients may call it so."""
+    handle = oai_name.find_handle(unquote(identifier.removeprefix(identify(manifest, "") or "")))
+    return handle if identify(manifest, handle) == identifier else None
+
+
 TEMPLATE = ItemKind(
     "template",
     COLUMNS,
@@ -122,6 +129,7 @@ TEMPLATE = ItemKind(
     origin_columns=("source", "tist"),
     origin=find_origin,
     of_name=lambda manifest, name: identify(manifest, oai_name.find_handle(name)),
+    name_of=find_name,
     of_set=lambda manifest, spec: identify(manifest, spec if spec[:6] == "RePEc:" else None),
     view="templates",
     table="templates",

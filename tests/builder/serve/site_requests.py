@@ -156,13 +156,14 @@ BAD_TOKENS = (
     *(
         "r,oai_dc,1,no:such",
         "i,oai_dc,1,no:such",
-        "r,oai_dc,999999",
         "r,../../x,1",
         "s,../identify",
     ),
     *("r,oai_dc,1,../../all", "i,oai_dc,1,..", "r,oai_dc,1,,2001-01-01T00:00:00Z", "r,__proto__,1"),
     *("r,oai_dc,1\n", "r,oai_dc,1,,2026-01-01T00:00:02Z,", "<&>\"'", "r,oai_dc,1,%2e%2e"),
 )
+HANDLES = ("RePEc:lip:wpaper:2026-02", "oai:REPEC:lip:WPaper:2026-03", "RePEc:lip:none:1")
+"""Names of templates besides their identifiers, the last one of none."""
 
 
 def make_requests(world: World, seed: int, *, posts: bool = True) -> RequestMaker:
@@ -185,7 +186,7 @@ def make_requests(world: World, seed: int, *, posts: bool = True) -> RequestMake
     ]
     return RequestMaker(
         random.Random(seed),
-        [*identifiers, *identifiers, "oai:archive.example.org:none", "it's", "a:b c"],
+        [*identifiers, *identifiers, *HANDLES, "oai:archive.example.org:none", "it's", "a:b c"],
         sets,
         [*stamps, *stamps, *odd],
         ["oai_dc", "oai_dc", "mods", "capture", "marc21", "x", "y", "amf", "none", "__proto__"],

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from builder.commands.demo.samples import FILES
+from builder.outputs.site import chain
 from tests.builder.conftest import World, capture
 from tests.e2e.conftest import make_home
 
@@ -41,19 +44,31 @@ STATIC = """<Repository xmlns="http://www.openarchives.org/OAI/2.0/static-reposi
 
 
 def make_site_world(folder: Path) -> World:
-    """Return a store of four publishes with a site: captures, records, one in some formats only."""
+    """Return a store of four publishes with a site: captures, records, one in some formats only.
+
+    Of its sets, some share pages (short and dense ones), one has its own, and one was left by an
+    item.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chain, "_MOST_REQUESTS", 1.3)  # so few pages are all dense otherwise
+        return _make_world(folder)
+
+
+def _make_world(folder: Path) -> World:
     home = make_home(folder / "home")
     world = World(home.folder / "store")
     world.add([capture(n, title=f"\u010d \U0001f41d <{n}> & 'it'") for n in range(20)], **SETTINGS)
     static = home.folder / "static.xml"
     static.write_text(STATIC)
-    for path in (FILES / "books.mrc", static):
+    for path in (FILES / "books.mrc", static, FILES / "RePEc"):
         done = home("ingest", path)
         assert done.code == 0, done.err
     world.clock.sleep(3600)
     world.publish(**SETTINGS)
     world.clock.sleep(86_400)
-    world.add([capture(n, title="again") for n in (3, 4, 25)], ("a.b",), **SETTINGS)
+    again = [capture(n, title="again") for n in (3, 25)]
+    left = capture(4, title="left", sets=("domain:cz:example:h4", "mime:application:pdf"))
+    world.add([*again, left], ("a.b",), **SETTINGS)
     world.clock.sleep(60)
     world.withdraw("oai:archive.example.org:" + capture(7).identity, **SETTINGS)
     world.clock.sleep(3600)

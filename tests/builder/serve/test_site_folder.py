@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -16,6 +17,7 @@ from functions.http.http_message import Call
 from tests.builder.conftest import World
 from tests.builder.serve.site_requests import (
     FORM,
+    HANDLES,
     Ask,
     application_of,
     ask_application,
@@ -54,6 +56,26 @@ def ask(site: SiteFolder) -> Ask:
 def test_random_requests_give_what_the_server_gives(world: World, ask: Ask) -> None:
     maker = make_requests(world, 46)
     assert differences(application_of(world), ask, maker, examples(300)) == []
+
+
+def test_sets_share_pages_unless_they_are_scattered_or_were_left(world: World) -> None:
+    folder = world.root / "site/oai/oai_dc/r/set"
+
+    def forms(spec: str) -> list[bool]:
+        return [bool(shared) for _, _, *shared in json.loads((folder / f"{spec}.json").read_text())]
+
+    assert {*forms("domain"), *forms("domain:cz:example:h3")} == {True}
+    assert forms("mime:image:png")[0] is False
+    assert forms("mime:text:html")[0] is True
+    assert False in forms("mime:text:html")
+
+
+@pytest.mark.parametrize("name", HANDLES)
+def test_an_item_has_its_other_name(world: World, ask: Ask, name: str) -> None:
+    for query in (f"verb=GetRecord&metadataPrefix=oai_dc&identifier={name}",):
+        expected = see(application_of(world), "GET", query, {}, b"")
+        assert see(ask, "GET", query, {}, b"") == expected
+        assert bool(expected.items) == ("none" not in name)
 
 
 def test_a_request_by_post_is_one_by_get(world: World, ask: Ask) -> None:
@@ -110,14 +132,19 @@ def test_the_address_of_the_request_is_the_base_url(site: SiteFolder) -> None:
     assert BASE.encode() not in body
 
 
-def test_a_token_of_a_page_that_is_gone_goes_on_behind_it(world: World, ask: Ask) -> None:
-    chain = json.loads((world.root / "site/oai/oai_dc/r/all.json").read_text())
-    first, second = [first for _, firsts in chain for first in firsts][:2]
-    for position in range(first + 1, second + 1):
-        answer = ask("GET", f"verb=ListRecords&resumptionToken=r,oai_dc,{position}", {}, b"")
-        page = (world.root / f"site/oai/oai_dc/r/all/{second}.xml").read_bytes()
-        inner = re.compile(rb"<ListRecords>.*</ListRecords>", re.DOTALL)
-        assert inner.findall(answer.body) == inner.findall(page)
+def test_a_token_goes_on_where_its_position_is(world: World, ask: Ask) -> None:
+    """Whatever pages there were when it was issued: nothing behind it is left out."""
+    for spec in make_requests(world, 1).sets:
+        for number in range(1, world.newest().last_position + 1, 2):
+            token = f"r,oai_dc,{number},{spec}"
+            query = f"verb=ListRecords&resumptionToken={quote(token)}"
+            listed = world.listed(spec)
+            seen = see(ask, "GET", query, {}, b"")
+            assert bool(seen.codes) == (not listed)
+            text = b"".join(seen.items)
+            for record in listed:
+                if record.position >= number:
+                    assert f">{record.identifier}<".encode() in text
 
 
 def test_a_folder_without_a_table_is_refused(tmp_path: Path) -> None:

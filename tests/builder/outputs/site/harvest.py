@@ -53,34 +53,43 @@ class Folder:
         folder = self.router["formats"][prefix][letter]
         return f"{folder}/set/{spec}" if spec else f"{folder}/all"
 
-    def chain(self, letter: str, prefix: str, spec: str = "") -> list[tuple[str, list[int]]]:
-        path = self.root / f"{self._stem(letter, prefix, spec)}.json"
-        return json.loads(path.read_bytes()) if path.exists() else []
+    def chain(self, letter: str, prefix: str, spec: str = "") -> list[tuple[str, int, str]]:
+        """Return the instant and first position of each page of a list, and its folder."""
+        stem = self._stem(letter, prefix, spec)
+        path, whole = self.root / f"{stem}.json", self._stem(letter, prefix, "")
+        rows = json.loads(path.read_bytes()) if path.exists() else []
+        return [(at, f, whole if shared else stem) for at, fs, *shared in rows for f in fs]
 
-    def page(self, letter: str, prefix: str, first: int, spec: str = "") -> etree._Element:
-        name = f"{self._stem(letter, prefix, spec)}/{first}.xml"
+    def page(self, name: str) -> etree._Element:
         self.read.append(name)
         return etree.fromstring((self.root / name).read_bytes())
 
     def begin(self, letter: str, prefix: str, spec: str = "", start: str = "") -> str:
         """Return the token of the first page of a list; empty if nothing matches."""
-        segments = (firsts for stamp, firsts in self.chain(letter, prefix, spec) if stamp >= start)
-        first = next(segments, [0])[0]
+        firsts = (f for stamp, f, _ in self.chain(letter, prefix, spec) if stamp >= start)
+        first = next(firsts, 0)
         return ",".join(filter(None, (letter, prefix, str(first), spec))) if first else ""
 
     def resume(self, token: str) -> tuple[list[Record], str]:
         """Return the records of a page and the next token, by position if the page is gone."""
         letter, prefix, number, spec = (*token.split(","), "")[:4]
-        firsts = [f for _, part in self.chain(letter, prefix, spec) for f in part]
-        first = next(f for f in firsts if f >= int(number))
-        document = self.page(letter, prefix, first, spec)
-        return read_records(document), document.findtext(f".//{OAI}resumptionToken") or ""
+        pages = self.chain(letter, prefix, spec)
+        place = max((n for n, page in enumerate(pages) if page[1] <= int(number)), default=0)
+        _, first, folder = pages[place]
+        document = self.page(f"{folder}/{first}.xml")
+        records = read_records(document)
+        if not spec or "/set/" in folder:
+            return records, document.findtext(f".//{OAI}resumptionToken") or ""
+        chosen = [r for r in records if any(f"{s}:".startswith(f"{spec}:") for s in r[3])]
+        assert chosen, (folder, first, spec)  # no page that it names is empty for it
+        behind = pages[place + 1 : place + 2]
+        return chosen, f"{letter},{prefix},{behind[0][1]},{spec}" if behind else ""
 
     def harvest(
         self, letter: str, prefix: str, spec: str = "", start: str = "", end: str = "9"
     ) -> list[Record]:
         records: list[Record] = []
-        ends = {first: stamp for stamp, fs in self.chain(letter, prefix, spec) for first in fs}
+        ends = {first: stamp for stamp, first, _ in self.chain(letter, prefix, spec)}
         token = self.begin(letter, prefix, spec, start)
         while token and ends[int(token.split(",")[2])] <= end:
             part, token = self.resume(token)
@@ -103,9 +112,9 @@ class Folder:
         for bucket in buckets:
             entries = json.loads((self.root / f"index/{bucket}.json").read_bytes())
             if entry := entries.get(digest[:16]):
-                firsts = [f for _, part in self.chain("r", prefix) for f in part]
-                first = max(f for f in firsts if f <= entry[1])
-                records = read_records(self.page("r", prefix, first))
+                pages = self.chain("r", prefix)
+                first = max(first for _, first, _ in pages if first <= entry[1])
+                records = read_records(self.page(f"{pages[0][2]}/{first}.xml"))
                 return next((r for r in records if r[0] == identifier), None)
         return None
 

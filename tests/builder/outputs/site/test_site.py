@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lxml import etree, html
 
 from builder.intake.captures import Capture
-from builder.outputs.site import item_index
+from builder.outputs.site import chain, item_index
 from builder.outputs.site.site_files import SiteFiles
 from builder.outputs.site.site_lists import SiteSnapshot
 from builder.outputs.site.update import SiteUpdate
@@ -87,8 +87,10 @@ def change(world: World, operation: Operation) -> None:
 
 
 @contextmanager
-def new_world() -> Iterator[World]:
-    with tempfile.TemporaryDirectory() as scratch:
+def new_world(requests: float = 4) -> Iterator[World]:
+    """Make a world where sets share pages if that takes so many times the requests."""
+    with tempfile.TemporaryDirectory() as scratch, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chain, "_MOST_REQUESTS", requests)
         world = World(Path(scratch) / "store")
         try:
             yield world
@@ -128,19 +130,25 @@ def read_all(root: Path) -> dict[str, bytes]:
 def check_links(root: Path) -> None:
     """Assert that each page of each list is there, and so is what its token leads to."""
     for path in (*root.glob("oai/*/*/all.json"), *root.glob("oai/*/*/set/*.json")):
-        for _, firsts in json.loads(path.read_bytes()):
-            for first in firsts:
-                page = path.with_suffix("") / f"{first}.xml"
-                assert gzip.decompress(page.with_name(f"{first}.xml.gz").read_bytes())
-                root_ = etree.fromstring(page.read_bytes())
-                if token := root_.findtext(f".//{OAI}resumptionToken"):
-                    assert (page.parent / f"{token.split(',')[2]}.xml").exists()
+        pages = {
+            first: (path.parents[1] / "all" if shared else path.with_suffix("")) / f"{first}.xml"
+            for _, firsts, *shared in json.loads(path.read_bytes())
+            for first in firsts
+        }
+        for page in pages.values():
+            assert gzip.decompress(page.with_name(f"{page.name}.gz").read_bytes())
+            token = etree.fromstring(page.read_bytes()).findtext(f".//{OAI}resumptionToken")
+            if token and page.parent == path.with_suffix(""):
+                first = token.split(",")[2]
+                assert pages.get(int(first), page.with_name(f"{first}.xml")).exists()
 
 
-@given(histories)
+@given(histories, st.sampled_from((0, 1.3, 4)))
 @settings(max_examples=examples(24), deadline=None)
-def test_it_is_what_a_whole_export_and_the_server_are(history: list[Operation]) -> None:
-    with new_world() as world:
+def test_it_is_what_a_whole_export_and_the_server_are(
+    history: list[Operation], requests: float
+) -> None:
+    with new_world(requests) as world:
         for number, operation in enumerate(history):
             change(world, operation)
             world.clock.sleep(60)
@@ -159,27 +167,30 @@ def test_it_is_what_a_whole_export_and_the_server_are(history: list[Operation]) 
 class Harvester:
     """Reads a page at a time; a new harvest begins where the last one did, by its date."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, spec: str) -> None:
         self.folder, self.start, self.token, self.next = folder, "", "", ""
+        self.spec = spec
         self.state: dict[str, Record] = {}
 
     def step(self) -> bool:
         """Read a page; return whether a harvest has ended."""
         if not self.token:
             self.start, self.next = self.next, str(self.folder.router["response_date"])
-            self.token = self.folder.begin("r", "oai_dc", "", self.start)
+            self.token = self.folder.begin("r", "oai_dc", self.spec, self.start)
         if self.token:
             records, self.token = self.folder.resume(self.token)
             self.state |= {record[0]: record for record in records}
         return not self.token
 
 
-@given(histories, st.integers(0, 2))
+@given(histories, st.integers(0, 2), st.sampled_from((0, 1.3, 4)), st.sampled_from(("", "mime")))
 @settings(max_examples=examples(24), deadline=None)
-def test_a_harvest_in_progress_loses_nothing(history: list[Operation], pages: int) -> None:
-    with new_world() as world:
+def test_a_harvest_in_progress_loses_nothing(
+    history: list[Operation], pages: int, requests: float, spec: str
+) -> None:
+    with new_world(requests) as world:
         change(world, ("ingest", [*range(12)], 0, "a"))
-        harvester = Harvester(folder_of(world))
+        harvester = Harvester(folder_of(world), spec)
         for operation in history:
             for _ in range(pages):
                 harvester.step()
@@ -190,7 +201,23 @@ def test_a_harvest_in_progress_loses_nothing(history: list[Operation], pages: in
             pass
         while not harvester.step():
             pass
-        assert harvester.state == {r[0]: r for r in folder_of(world).harvest("r", "oai_dc")}
+        assert harvester.state == {r[0]: r for r in folder_of(world).harvest("r", "oai_dc", spec)}
+
+
+def test_an_item_that_left_a_set_is_deleted_there(world: World) -> None:
+    """In the list of all records it is live, so that the set has a page of that publish."""
+    world.add([make_page(number) for number in range(1, 12)], **SITE)
+    world.clock.sleep(60)
+    left = capture(4, sets=("mime:application:pdf",), title="left")
+    world.add([left, make_page(5, title="x")], **SITE)
+    compare(world, folder_of(world), SITE)
+    pages = folder_of(world).chain("r", "oai_dc", "mime:text:html")
+    assert [folder.rpartition("/")[2] for _, _, folder in pages][-1] == "mime:text:html"
+    assert {folder.rpartition("/")[2] for _, _, folder in pages[:-1]} == {"all"}
+    records = folder_of(world).harvest("r", "oai_dc", "mime:text:html")
+    assert [r[0] for r in records if r[2]] == [identify(4)]
+    export(world, world.root.parent / "fresh", **SITE)
+    assert contents(folder_of(world)) == contents(Folder(world.root.parent / "fresh"))
 
 
 def test_changes_in_one_place_write_at_most_20_files(world: World) -> None:
