@@ -1,7 +1,8 @@
 """Archived pages as files, as a server replays them, and TimeMaps (RFC 7089, section 5).
 
     web/TIMESTAMP/SHA1.html        a page of Sheaf's own around an archived one
-    web/in/TIMESTAMP/SHA1-xx_.EXT  an archived page, or what it loads; xx_ says for what
+    web/in/TIMESTAMP/SHA1-xx_.EXT  an archived page or style, by its URL; xx_ says for what
+    web/in/SHA1.EXT                what needs no other links, as images, by its digest
     web/timemap/link/URL.link      the TimeMap of a URL
 
 URLs have queries, any length, and pages that are folders too, so that SHA-1 names them. Names of
@@ -27,7 +28,7 @@ from functions.content.contents import ArchivedContents
 from functions.content.handler import Delivery
 from functions.content.protocols import ContentError
 from functions.content.replay.address import PAGE, STORED, TOP, ReplayAddresses
-from functions.content.replay.page_bytes import LARGEST
+from functions.content.replay.page_bytes import KINDS, LARGEST
 from functions.content.replay.replay import Replay, ReplayTask
 from functions.content.replay.request import PATH, ReplayRequest
 from functions.content.representation import Body
@@ -38,6 +39,7 @@ from functions.site.page import SiteAddress
 from functions.snapshot import surt
 from functions.snapshot.layout import is_key
 from functions.snapshot.site_names import REPLAYED, TIMEMAPS, TYPES, digest_name
+from functions.store.catalog import Cache
 
 _INNER = REPLAYED.removesuffix("/")
 _EXTENSIONS = {media_type: extension for extension, media_type in TYPES.items()}
@@ -61,8 +63,8 @@ _MISSING = {
 }
 _NOTHING = f"{_INNER}/missing.txt"
 _LONGEST = 200
-_MOST = 10_000
-"""Bytes of a part of a name, and mementos in a TimeMap."""
+_MOST = 100_000
+"""Bytes of a part of a name; mementos in a TimeMap, and links that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +118,21 @@ class ArchivedPages:
     maps: dict[str, str] = field(default_factory=dict)
     _count: int = 0
     _mapped: int = 0
+    _links: Cache = field(default_factory=lambda: Cache(_MOST))
 
     def find(self, stamp: str, modifier: str, url: str) -> str:
         """Return the link to what is nearest to a time, or to what says that there is nothing."""
+        key = (stamp, modifier, url)  # pages of a site have most links in common
+        link: str = self._links.get(key, lambda: self._find(*key))
+        return link
+
+    def _find(self, stamp: str, modifier: str, url: str) -> str:
         prefix = urlsplit(self.address.root).path
-        capture, extension = self._find_capture(stamp, url), "html"
+        capture, media_type = self._find_capture(stamp, url), "text/html"
         if capture is not None and modifier != PAGE:
             task = self._task(ArchivedFile(modifier, capture))
             try:
                 media_type = task.find_shown_type(task.read_content())
-                extension = _EXTENSIONS.get(_SAME.get(media_type, media_type), "bin")
             except ContentError:  # it cannot be read
                 capture = None
         if capture is None:
@@ -134,7 +141,10 @@ class ArchivedPages:
         name = digest_name(capture_url(capture))
         place = f"{PATH}/{capture.stamp}/{name}.html"
         if modifier != PAGE:
+            extension = _EXTENSIONS.get(_SAME.get(media_type, media_type), "bin")
             place = f"{_INNER}/{capture.stamp}/{name}-{modifier}.{extension}"
+            if media_type not in KINDS and capture.digest:  # the same whenever it was captured
+                place = f"{_INNER}/{digest_name(capture.digest)}.{extension}"
         self.files.setdefault(place, ArchivedFile(modifier, capture))
         return prefix + place
 
