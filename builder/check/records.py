@@ -39,9 +39,9 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
 )
-_OAI = re.compile(r"oai:([A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9][A-Za-z0-9-]*)+):\S+")
-_MOST_CHILDREN = 100
-"""Elements of a record among which the wrong one is looked for."""
+_OAI = re.compile(r"oai:([A-Za-z0-9][\w-]*(?:\.[A-Za-z0-9][\w-]*)+):\S+", re.ASCII)
+_MOST_ELEMENTS, _FEW_ELEMENTS = 20_000, 200
+"""Elements of a record that is validated, in quadratic time, and whose fault is looked for."""
 _TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
@@ -120,7 +120,9 @@ def _check_metadata(
     metadata: bytes, profiles: Sequence[Profile], declared: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the number of each check that applies, and what is wrong or ""."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, huge_tree=True
+    )
     try:
         root = modern = etree.fromstring(metadata, parser)
     except etree.XMLSyntaxError as error:
@@ -195,10 +197,14 @@ def _check_foreign(reading: _RecordReading) -> str | None:
 def _check_schema(reading: _RecordReading) -> str | None:
     if reading.profile is None or reading.modern is not reading.root:
         return None  # no schema, or that of a newer version of the format
-    schema = open_schema(reading.profile.schema)
+    count, schema = sum(1 for _ in reading.root.iter()), open_schema(reading.profile.schema)
+    if count > _MOST_ELEMENTS:
+        return None
     if schema.validate(reading.root):
         return ""
     message = "; ".join(error.message for error in list(schema.error_log)[:2]) or "not valid"
+    if count > _FEW_ELEMENTS:
+        return message
     root = copy.deepcopy(reading.root)
     [record] = reading.profile.select(root, reading.profile.record)[:1] or [root]
     culprit = _find_culprit(schema, root, record)
@@ -215,7 +221,7 @@ def _find_culprit(
 
     Messages of schemas with much choice name another element than the one that is wrong.
     """
-    culprit, children = None, [*record] if len(record) <= _MOST_CHILDREN else []
+    culprit, children = None, [*record]
     while children:
         child = children.pop(0)
         parent = child.getparent()

@@ -149,8 +149,7 @@ def test_an_unknown_format_is_checked_by_what_is_true_of_all() -> None:
 
 
 def test_what_no_parser_takes_is_a_finding() -> None:
-    deep = "<b>" * 300 + "</b>" * 300
-    for metadata in ("<a><x:b/></a>", f"<a>{deep}</a>", "<a/><a/>"):
+    for metadata in ("<a><x:b/></a>", "<a>&#0;</a>", "<a/><a/>"):
         [finding] = check(metadata).findings["R08"]
         assert finding.seen.startswith("cannot be read: ")
 
@@ -158,6 +157,7 @@ def test_what_no_parser_takes_is_a_finding() -> None:
 def test_long_texts_take_no_longer_than_they_are() -> None:
     began = time.process_time()
     add(f"<dc:description>{'a' * 500_000}{'a://:' * 50_000}{'?a&amp;' * 50_000}</dc:description>")
+    assert "R08" not in add("".join(f"<dc:type>{n}</dc:type>" for n in range(30_000))).applied
     assert time.process_time() - began < 5
 
 
