@@ -244,7 +244,7 @@ def judge_walk(talk: Conversation, walk: PageWalk) -> None:
         if bare is not None:
             seen = f"without its cookies: {', '.join(bare.codes) or bare.exchange.status}"
             card.hold("H09", bare.is_list, seen, token, bare.number)
-    elif walk.tokens:
+    else:
         card.hold("H09", True)
 
 

@@ -80,7 +80,7 @@ def judge_http(card: CheckCard, reply: OaiReply, now: datetime) -> bool:
         title = _TITLE.search(exchange.body[:20_000])
         shown = f"a page {title[1]!r}" if title else f"{exchange.size:,} bytes"
         return hold("H02", False, f"{status}: {shown}")
-    card.applied.add("H02")
+    card.applied |= {"H02", "H05"}
     if exchange.status in (429, 503) and reply.page is None:
         wish = find_wish(exchange.fields, exchange.status, now.timestamp())
         seen = "no Retry-After" if wish is None else f"Retry-After asks for {wish:,.0f} s"

@@ -135,6 +135,9 @@ def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> No
     walk = result.walk = walk_list(talk, "ListRecords", arguments, *most)
     if not walk.ended:
         talk.card.leave(walk.stopped, "L01", "L02", "L03", "L06", "L07", "L12")
+    if not walk.tokens:
+        reason = f"the list of {options.prefix} has one page"
+        talk.card.leave(reason, "H09", "H12", "L04", "L07", "L08", "L09")
     judge_walk(talk, walk)
     identifiers = walk_list(talk, "ListIdentifiers", arguments, 2, left * 0.3)
     others = [identifiers, *check_sets(talk, listing, walk, left * 0.3)]
@@ -144,9 +147,10 @@ def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> No
     items = [*walk.items, *(item for other in others for item in other.items)]
     _judge_dates(talk, result, items)
     dead = [item for item in items if item.deleted]
-    if result.identify.get("deletedRecord") == "no":
+    if result.identify:
         where = (dead[0].identifier, dead[0].request) if dead else ()
-        talk.card.hold("X01", not dead, "deletedRecord is no, and it lists a deleted one", *where)
+        right = not dead or result.identify.get("deletedRecord") != "no"
+        talk.card.hold("X01", right, "deletedRecord is no, and it lists a deleted one", *where)
     result.sample = [*sample.records(), *_sample_others(talk, result, options, left * 0.1)]
     if options.previous is not None:
         _ask_again(talk, result, options.previous, left * 0.05)
