@@ -107,11 +107,12 @@ class SiteFolder:
         names: tuple[str, ...] = (path, f"{path}.html", f"{path}/index.html")
         if path.startswith(TIMEMAPS):  # a URL with a query has another TimeMap
             names = () if has_query else (path, f"{path}.link", f"{path}index.link")
-        headers = GUARD if path.startswith(REPLAYED) else PAGES
         for name in names:
             file = Path(f"{root}/{name}")
             if "\0" not in name and file.is_file() and file.resolve().is_relative_to(root):
                 body = file.read_bytes()
+                place = f"/{file.resolve().relative_to(root).as_posix()}"
+                headers = GUARD if place.startswith(REPLAYED) else PAGES
                 kind = TYPES.get(file.suffix[1:], "text/html")
                 return Reply(200, kind, body, headers, hashlib.sha256(body).hexdigest()[:32])
         return Reply(404, "text/plain", f"Not found; try / or {OAI_PATH}.\n".encode())

@@ -27,7 +27,7 @@ from functions.content.capture_row import CaptureRow, capture_url, redirect_targ
 from functions.content.contents import ArchivedContents
 from functions.content.handler import Delivery
 from functions.content.protocols import ContentError
-from functions.content.replay.address import PAGE, STORED, TOP, ReplayAddresses
+from functions.content.replay.address import FRAME, PAGE, STORED, TOP, ReplayAddresses
 from functions.content.replay.page_bytes import KINDS, LARGEST
 from functions.content.replay.replay import Replay, ReplayTask
 from functions.content.replay.request import PATH, ReplayRequest
@@ -42,7 +42,10 @@ from functions.snapshot.site_names import REPLAYED, TIMEMAPS, TYPES, digest_name
 from functions.store.catalog import Cache
 
 _INNER = REPLAYED.removesuffix("/")
-_EXTENSIONS = {media_type: extension for extension, media_type in TYPES.items()}
+_PAGES = ("text/html", "application/xhtml+xml")
+_ACTIVE = ("xml", "xsd", "json", "atom", "jsonld", "js", "link")
+_EXTENSIONS = {type_: name for name, type_ in TYPES.items() if name not in _ACTIVE}
+"""Extensions by media type, without those that could be a page, or are no archived ones."""
 _SAME = {
     "image/x-icon": "image/vnd.microsoft.icon",
     **dict.fromkeys(("application/font-woff", "application/x-font-woff"), "font/woff"),
@@ -54,7 +57,7 @@ _CALM = (
     b"base-uri 'none'; form-action 'none'\">"
 )
 _DOCTYPE = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<\?[^>]*>)*<!doctype[^>]*>", re.I | re.S)
-_TEXTS = ("text/html", "text/css", "text/plain", "application/xhtml+xml")
+_TEXTS = ("text/css", "text/plain", *_PAGES)
 _DECLARED = re.compile(rb"(^<\?xml[^>]*?encoding=)(?:\"[^\"]*\"|'[^']*')")
 _MISSING = {
     "im_": f"{_INNER}/missing.svg",
@@ -133,10 +136,12 @@ class ArchivedPages:
             task = self._task(ArchivedFile(modifier, capture))
             try:
                 media_type = task.find_shown_type(task.read_content())
+                if media_type in _PAGES and modifier not in (TOP, FRAME):
+                    capture = None  # a page is no image
             except ContentError:  # it cannot be read
                 capture = None
         if capture is None:
-            other = {"fr_": TOP, "mp_": TOP}.get(modifier, modifier)
+            other = TOP if modifier == FRAME else modifier
             return prefix + _MISSING.get(other, _NOTHING)
         name = digest_name(capture_url(capture))
         place = f"{PATH}/{capture.stamp}/{name}.html"
@@ -272,6 +277,8 @@ def calm(body: bytes, content_type: str) -> bytes:
     """
     essence, _, charset = content_type.partition("; charset=")
     encoding = webencodings.lookup(charset)
+    if essence == "text/html":
+        encoding = encoding or webencodings.lookup("windows-1252")
     if essence not in _TEXTS or encoding is None:
         return body
     text = encoding.codec_info.decode(body, "replace")[0].removeprefix("\ufeff")

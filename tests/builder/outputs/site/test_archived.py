@@ -18,7 +18,7 @@ from tests.pages.archive import Capture, write
 HOST, DATE = "http://a.cz/", "2009-05-01T00:00:00Z"
 PAGE = b"""<!-- a --><!DOCTYPE html><meta charset=windows-1250><title>\xe8</title>
 <link rel=stylesheet href=/s.css?v=1><script src=/x.js></script><script>alert(1)</script>
-<img src=/a.png><img src=/none.png><iframe src=/frame></iframe>
+<img src=/a.png><img src=/none.png><img src=/frame><iframe src=/frame></iframe>
 <a href="/a?q=1">a</a><a href=/b/>b</a>
 <a href=/nowhere>c</a><a href=/moved>d</a>"""
 LONG = f"{HOST}{'x' * 300}"
@@ -72,7 +72,7 @@ def test_archived_pages_are_files(home: Home) -> None:
             assert b"script-src 'none'" in data[:300], name
     (page,) = (data for data in inner.values() if "<title>č</title>".encode() in data)
     assert re.match(b"\xef\xbb\xbf<!-- a --><!DOCTYPE html><meta http-equiv", page)
-    assert b"/web/in/missing.svg" in page
+    assert page.count(b"/web/in/missing.svg") == 2  # a page is no image
     assert {name.rpartition(".")[2] for name in inner} == {"html", "css", "png", "txt"}
     assert len([name for name in inner if name.endswith(".png")]) == 1  # captured twice
     maps = {name.removeprefix("web/timemap/link/") for name in pages if name.endswith(".link")}
@@ -97,6 +97,10 @@ def test_a_host_says_what_each_file_is(home: Home) -> None:
         answer = site.answer(Call("GET", "http://b.cz", f"/{quote(name)}"))
         expected = types.get(name.rpartition(".")[2], "")
         assert answer.headers["Content-Type"].startswith(expected)
+    (page, *_) = (name for name in read_pages(www) if name.endswith("-if_.html"))
+    for path in (f"//{page}", f"/./{page}", f"/x/../{page}", f"/{page.replace('/', '%2f')}"):
+        answer = site.answer(Call("GET", "http://b.cz", path))
+        assert answer.status == 404 or answer.headers["Content-Security-Policy"][:7] == "sandbox"
     for path, query, status in (
         (f"{HOST}a", "", 200),
         (f"{HOST}b/", "", 200),
@@ -148,6 +152,7 @@ def test_a_text_is_in_utf_8() -> None:
     assert calm(b"\xe8", "image/png") == b"\xe8"
     page = calm(b"<p>", "text/html; charset=utf-8")
     assert page.startswith(b"\xef\xbb\xbf<meta http-equiv")
+    assert b"script-src" in calm(b"<script>", "text/html; charset=none")
 
 
 def test_names_of_timemaps_are_files_side_by_side() -> None:
