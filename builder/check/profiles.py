@@ -82,16 +82,11 @@ class Profile:
         """Return what an XPath gives at a place: nodes, or a truth value."""
         return _compile(path, tuple(self.prefixes.items()))(place)
 
-    def match(self, root: etree._Element) -> bool:
-        """Return whether a record is in the format of this profile."""
-        return etree.QName(root).namespace in self.namespaces and bool(
-            self.older or self.select(root, self.record)
-        )
-
     def modernise(self, metadata: bytes) -> bytes:
         """Return metadata with the newest namespace of its format."""
         for old, new in self.older.items():
-            metadata = metadata.replace(f'"{old}"'.encode(), f'"{new}"'.encode())
+            quoted = rf"""(?<=["']){re.escape(old)}(?=["'])"""
+            metadata = re.sub(quoted.encode(), new.encode(), metadata)
         return metadata
 
     def judge(self, root: etree._Element) -> Iterator[tuple[str, str]]:

@@ -128,9 +128,12 @@ def _check_metadata(
     except etree.XMLSyntaxError as error:
         yield "R08", f"cannot be read: {error}"
         return
-    profile = next((each for each in list_profiles().values() if each.match(root)), None)
-    if profile and (newer := profile.modernise(metadata)) != metadata:
-        modern = etree.fromstring(newer, parser)
+    namespace = etree.QName(root).namespace
+    profile = next((p for p in list_profiles().values() if namespace in p.namespaces), None)
+    if profile is not None:
+        newer = profile.modernise(metadata)
+        modern = root if newer == metadata else etree.fromstring(newer, parser)
+        profile = profile if profile.select(modern, profile.record) else None
     reading = _RecordReading(root, modern, declared, profile)
     # Profiles have a rule of their own for titles; a schema would repeat R04 and R07 less clearly.
     skipped = {"R09"} if profile in profiles else set()
