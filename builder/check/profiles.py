@@ -7,10 +7,10 @@ dates, languages and links, and of elements that the format has not), and rules.
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, Self
+from typing import Any
 
 from lxml import etree
 
@@ -50,20 +50,13 @@ class Profile:
 
     name: str
     title: str
-    namespaces: tuple[str, ...]
+    namespaces: Sequence[str]
     schema: str
     prefixes: Mapping[str, str]
     fields: Mapping[str, str]
-    rules: tuple[ProfileRule, ...]
+    rules: Sequence[ProfileRule]
     record: str = "."
     older: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def decode(cls, row: Mapping[str, Any]) -> Self:
-        """Return a profile as its file has it."""
-        rules = tuple(ProfileRule(**rule) for rule in row["rule"])
-        values = {name: value for name, value in row.items() if name != "rule"}
-        return cls(**values | {"namespaces": tuple(row["namespaces"]), "rules": rules})
 
     def checks(self) -> Mapping[str, Check]:
         """Return the rules as checks by number, in the order of the file."""
@@ -111,7 +104,10 @@ class Profile:
 def list_profiles() -> Mapping[str, Profile]:
     """Return the profiles by name."""
     rows = [tomllib.loads(p.read_text("utf-8")) for p in sorted(FOLDER.glob("profiles/*.toml"))]
-    return {row["name"]: Profile.decode(row) for row in rows}
+    return {
+        row["name"]: Profile(**row | {"rules": [ProfileRule(**rule) for rule in row["rules"]]})
+        for row in rows
+    }
 
 
 def open_profiles(names: Iterable[str]) -> tuple[Profile, ...]:

@@ -98,8 +98,6 @@ def check_records(
     """
     declared = {row.get("metadataPrefix", ""): row for row in formats}
     repository = identify.get("repositoryIdentifier", "")
-    for profile in profiles:
-        card.leave("no record of the sample is in this format", *profile.checks())
     for record in records:
         name, where = record.identifier, (record.identifier, record.request)
         card.hold("R01", _URI.fullmatch(name), f"{name!r} is no URI", *where)
@@ -114,6 +112,10 @@ def check_records(
             row = declared.get(record.prefix, {})
             for number, seen in _check_metadata(record.metadata, profiles, row):
                 card.hold(number, not seen, seen, *where)
+    for profile in profiles:
+        rules = profile.checks().keys()
+        lacks = "what the rule is about" if rules & card.applied else "this format"
+        card.leave(f"no record of the sample has {lacks}", *rules)
 
 
 def _check_metadata(

@@ -101,18 +101,16 @@ def test_a_mutation_is_found_by_the_right_rule_alone(
 
 
 def test_rules_apply_only_where_they_are_asked_for_and_where_there_is_something() -> None:
-    text = (
-        (RECORDS / "oai_dc.xml")
-        .read_text("utf-8")
-        .replace("<dc:creator>", "<!--")
-        .replace("</dc:creator>", "-->")
-    )
-    assert set(judge(text, "oai_dc", "edm")) == {"DC-02"}
+    text = mutate("oai_dc", "<dc:creator>Dvořák, Jiří</dc:creator>", "")
+    text = text.replace("info:eu-repo/grantAgreement/EC/H2020/643410/EU/OpenAIRE", "x")
     assert judge(text) == {}
-    card = CheckCard()
-    check_records([], open_profiles(["edm"]), card, [], {})
-    assert not card.applied
-    assert card.reasons["EDM-01"] == "no record of the sample is in this format"
+    record = SampledRecord("oai:example.org:1", "", False, (), "p", text.encode(), (), 0)
+    check_records([record], open_profiles(["oai_dc", "edm"]), card := CheckCard(), [], {})
+    assert set(card.findings) == {"DC-02"}
+    assert "DC-07" in card.applied
+    assert not card.applied & {"DC-12", "EDM-01"}
+    assert card.reasons["DC-12"] == "no record of the sample has what the rule is about"
+    assert card.reasons["EDM-01"] == "no record of the sample has this format"
 
 
 @pytest.mark.parametrize(
