@@ -225,9 +225,6 @@ class _Arbiter(Arbiter):  # type: ignore[misc]
         """End as on SIGTERM; a second signal ends at once (Arbiter.stop)."""
         self.handle_term()
 
-    def handle_hup(self) -> None:
-        """Go on: the log and the store are followed, and a terminal may close."""
-
 
 def _raise_limit() -> int:
     """Let workers open as many files as they may; return their number of connections."""

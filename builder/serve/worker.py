@@ -110,10 +110,9 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         super().init_process()
 
     def init_signals(self) -> None:
-        """Leave Ctrl-C and the end of a terminal to the first process."""
+        """Leave Ctrl-C to the first process, which ends its workers."""
         super().init_signals()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def accept(self, listener: Any) -> None:
         """Accept connections, of which each waits for its request."""

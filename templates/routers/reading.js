@@ -76,7 +76,9 @@ async function find(request, router, site) {
       return text || [BAD_TOKEN];
     case 'GetRecord': {
       const row = has(router.formats, values.metadataPrefix) && router.formats[values.metadataPrefix];
-      if (place && row && row.kinds.indexOf(place[0]) >= 0) text = await cut(row.r, place[1], place[2], site);
+      if (place && row && row.kinds.indexOf(place[0]) >= 0) {
+        text = await cut(row.r, place[1], place[2], site, router.sifted.indexOf(place[0]) < 0);
+      }
       if (text) return text;
       const other = ['cannotDisseminateFormat',
         'This item has no format ' + show(values.metadataPrefix) + '.'];
@@ -134,16 +136,25 @@ function findPage(pages, position) {
 }
 
 // Returns an answer with the record of an item, out of the page that has its position, or undefined.
-async function cut(folder, position, id, site) {
+// `isThere`: all items of its kind are in the list, so that what stands on the page once is the item.
+async function cut(folder, position, id, site, isThere) {
   const pages = await readChain(folder, '', site);
   if (!pages || !pages.length) return;
   const page = await site.open(pages[findPage(pages, position)][2]);
   const own = '<identifier>' + escapeXml(id) + '</identifier>', hit = page ? page.indexOf(own) : -1;
   if (hit < 0) return;
   const end = page.indexOf('>', page.indexOf('</record', hit)) + 1; // mostly
-  const record = cutRecord(page.slice(0, end), own, hit) || cutRecord(page, own, hit);
+  const record = (isThere && page.indexOf(own, hit + 1) < 0 && cutPlain(page, own, hit)) ||
+    cutRecord(page.slice(0, end), own, hit) || cutRecord(page, own, hit);
   return record && {parts: [page.slice(0, page.indexOf('<ListRecords>')), '<GetRecord>\n', record,
     '\n</GetRecord>\n</OAI-PMH>\n']};
+}
+
+// Returns the record around an identifier, unless it has what may be another one.
+function cutPlain(page, own, hit) {
+  const part = page.slice(page.lastIndexOf('<record>', hit), page.indexOf('</record', hit) + 9);
+  const text = String(part), head = /^<record>\s*<header[^<>]*>\s*/.exec(text);
+  return head && text.indexOf(own) === head[0].length && !/<record|<[!?]/.test(text.slice(8)) && part;
 }
 
 // Returns the record that begins with an identifier.

@@ -96,17 +96,6 @@ def test_a_worker_that_dies_is_started_again(published: Home) -> None:
         assert "Traceback" not in errors.read_text()
 
 
-def test_the_server_goes_on_when_its_terminal_closes(published: Home) -> None:
-    with running(published, **TWO) as (url, errors, process):
-        workers = children(process.pid)
-        for number in (process.pid, *workers):
-            os.kill(number, signal.SIGHUP)
-        time.sleep(0.5)
-        fetched(url)
-        assert children(process.pid) == workers
-        assert "Traceback" not in errors.read_text()
-
-
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", ["1", "2"])
