@@ -40,6 +40,7 @@ _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
 )
 _OAI = re.compile(r"oai:([A-Za-z0-9][\w-]*(?:\.[A-Za-z0-9][\w-]*)+):\S+", re.ASCII)
+_BREAKS = ("br", "hr", "lb", "pb")
 _MOST_ELEMENTS, _FEW_ELEMENTS = 20_000, 200
 """Elements of a record that is validated, in quadratic time, and whose fault is looked for."""
 _TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
@@ -250,6 +251,7 @@ def _check_empty(reading: _RecordReading) -> str:
     for element in reading.root.iter(etree.Element):
         around = (element.text, element.tail, getattr(element.getparent(), "text", None))
         says = len(element) or any((text or "").strip() for text in around)
+        says = says or name_of(element) in _BREAKS
         if not says and set(element.keys()) <= {_LANG}:
             return f"<{name_of(element)}> is empty"
     return ""
@@ -261,10 +263,12 @@ def _check_repeated(reading: _RecordReading) -> str:
     for parent in (reading.root, *reading.root.iterchildren(etree.Element)):
         keys = set()
         for child in parent.iterchildren(etree.Element):
-            attributes = sorted((str(name), str(value)) for name, value in child.items())
-            words = [str(text).strip() for text in child.itertext()]
-            key = (child.tag, *attributes, *filter(None, words))
-            if any(words) and key in keys and all(name[0] == "{" for name, _ in attributes):
+            key = tuple(
+                (each.tag, *sorted(map(str, each.items())), (each.text or "").strip())
+                for each in child.iter(etree.Element)
+            )
+            own = any(str(name)[0] != "{" for name in child.keys())  # noqa: SIM118 - no mapping
+            if key in keys and not own and text_of(child):
                 return f"<{name_of(child)}> {text_of(child)} twice"
             keys.add(key)
     return ""

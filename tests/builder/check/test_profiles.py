@@ -13,6 +13,9 @@ from builder.check.profiles import OBLIGATIONS, list_profiles, open_profiles, op
 from builder.check.records import check_records
 from builder.check.sample import SampledRecord
 from builder.errors import UsageError
+from tests.builder.sources.harvest.listening import serving
+from tests.builder.sources.harvest.provider import items
+from tests.e2e.conftest import sheaf
 
 RECORDS = Path(__file__).parent / "records"
 SHARED = Path(__file__).parents[3].parent / "shared/data"
@@ -225,6 +228,23 @@ def mutate_schema(text: str, seed: int) -> str:
     else:
         element.set("other", "x")
     return etree.tostring(root, encoding="unicode")
+
+
+def test_the_command_judges_by_the_profiles_that_are_named(tmp_path: Path) -> None:
+    config = tmp_path / "sheaf.toml"
+    config.write_text("[http]\nhost_seconds = 0\n")
+    with serving(items(3)) as provider:
+        line = ("check", provider.url, "--json", "--config", config)
+        report = sheaf(*line, "--profile", "oai_dc", "--profile", "edm").json
+        assert sheaf(*line, "--profile", "x").code == 2
+    assert report["profiles"] == ["oai_dc", "edm"]
+    rows = {row["number"]: row for row in report["checks"]}
+    assert (
+        rows["DC-03"] | {"state": "failed", "count": 3, "severity": "specification"}
+        == rows["DC-03"]
+    )
+    assert rows["EDM-01"]["state"] == "not checked"
+    assert rows["R08"]["state"] == "passed"
 
 
 OFFICIAL = {

@@ -102,6 +102,7 @@ def test_a_fault_is_found_by_its_check_alone(element: str, number: str) -> None:
         "<dc:description>x&lt;y and a&lt;b; R&amp;D; f(x) &amp;c.</dc:description>",
         "<dc:relation>https://example.org/?id=1&amp;page=2&amp;author=me@example.org</dc:relation>",
         '<dc:subject xml:lang="de">mills</dc:subject>',
+        "<dc:language>iw</dc:language>",
     ],
 )
 def test_good_values_are_found_by_no_check(element: str) -> None:
@@ -146,6 +147,8 @@ def test_an_unknown_format_is_checked_by_what_is_true_of_all() -> None:
     card = check('<a xmlns="urn:a" xml:lang="en_US"><b>x</b><b>x</b></a>', declared=("urn:a", ""))
     assert set(card.findings) == {"R05", "R11", "R13"}
     assert not card.applied & {"R07", "R08", "R09", "R12", "R14"}
+    other = '<a xmlns="urn:a"><p><i>x</i><lb/><i>y</i></p><b>x<c r="1"/></b><b>x<c r="2"/></b></a>'
+    assert set(check(other, declared=("", "")).findings) == {"R05"}
 
 
 def test_what_no_parser_takes_is_a_finding() -> None:
