@@ -161,7 +161,8 @@ def is_shareable(records: int, pages: int, earlier: int, limit: int) -> bool:
     """Return whether a set shares the `pages` of a publish that have some of its `records`.
 
     It does if it is dense there: with own pages of `limit` records, a reader would make no fewer
-    than a quarter of the requests. And it does as long as it is short: `earlier` pages of earlier
-    publishes are shared, and all are fewer than the records of one page.
+    than a quarter of the requests. And it does if it is short, as long as it has shared so few
+    pages, `earlier`, that there is one request for each record of a page at most.
     """
-    return pages <= _MOST_REQUESTS * -(-records // limit) or earlier + pages < limit
+    is_short = records < limit and earlier + pages < limit
+    return is_short or pages <= _MOST_REQUESTS * -(-records // limit)
