@@ -149,6 +149,15 @@ def test_an_older_kernel_has_the_same_rules_but_another_schema() -> None:
     assert judge(text.replace("kernel-3", "kernel-2.0"), "datacite").keys() == {"R10"}
 
 
+def test_nested_classes_break_the_schema_of_edm_and_no_rule() -> None:
+    text = mutate("edm", '<edm:aggregatedCHO rdf:resource="https://example.org/objects/1"/>', "")
+    before, begin, rest = text.partition("<edm:ProvidedCHO")
+    body, end, after = rest.partition("</edm:ProvidedCHO>")
+    place = '<ore:Aggregation rdf:about="https://example.org/aggregations/1">'
+    nested = f"{place}<edm:aggregatedCHO>{begin}{body}{end}</edm:aggregatedCHO>"
+    assert set(judge(before + after.replace(place, nested), "edm")) == {"R08"}
+
+
 def test_other_rdf_is_not_taken_for_edm() -> None:
     text = '<RDF xmlns="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><Description/></RDF>'
     assert set(judge(text, "edm")) == {"R05", "R10"}
