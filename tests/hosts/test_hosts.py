@@ -15,6 +15,7 @@ from lxml import etree
 from builder.serve.routers import GUARD, PAGES
 from builder.serve.site_folder import SiteFolder
 from tests.builder.conftest import World, capture
+from tests.builder.outputs.site.harvest import Folder, Record, read_records
 from tests.builder.serve.site_requests import (
     BAD_TOKENS,
     OAI,
@@ -262,6 +263,39 @@ def test_pages_of_tokens_are_files_as_they_are(host: Host, world: World) -> None
         assert host.ask("GET", query, {"accept-encoding": "gzip"}, b"").body == gzip.decompress(
             page.with_name("5.xml.gz").read_bytes()
         )
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTS if name != "worker"])
+def test_a_harvest_during_publishes_and_a_day_of_expiry_loses_nothing(
+    name: str, folder: Path
+) -> None:
+    own = Path(tempfile.mkdtemp(dir=folder))
+    own.chmod(0o755)
+    world = World(own / "store")
+    world.add([capture(number) for number in range(24)], **SETTINGS)
+    state: dict[str, Record] = {}
+    begin = date = token = ""
+    start: Any = HOSTS[name]
+    with start(world.root / "site", own) as url:
+        for step in range(60):
+            query = f"verb=ListRecords&resumptionToken={token}" if token else LIST + begin
+            root = etree.fromstring(ask_server(url)("GET", query, {}, b"").body)
+            state |= {record[0]: record for record in read_records(root)}
+            date = date or root.findtext(f"{OAI}responseDate") or ""
+            token = root.findtext(f"{OAI}*/{OAI}resumptionToken") or ""
+            assert token or not root.findall(f"{OAI}error") or begin
+            if not token:
+                begin, date = f"&from={date}", ""
+            if step < 8:
+                world.clock.sleep(40_000)  # what is superseded goes after a few publishes
+                some = (step, step + 8, 30 + step)
+                world.add([capture(n, title=f"new {step}") for n in some], **SETTINGS)
+            elif root.find(f"{OAI}error") is not None:
+                break
+        else:
+            raise AssertionError("no harvest was without anything new")
+    world.close()
+    assert state == {r[0]: r for r in Folder(world.root / "site").harvest("r", "oai_dc")}
 
 
 def test_a_cloudfront_function_answers_what_files_can(
