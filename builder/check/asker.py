@@ -167,6 +167,8 @@ class RepositoryAsker:
                 )
                 exchange = replace(exchange, body=body, size=len(body), mislabelled=is_other)
         except FetchError as failure:
+            if self.seconds_left() <= 0:  # it was cut off by the visit, not by the server
+                return None
             exchange = replace(exchange, trouble=str(failure), code=failure.code)
         except Deferred:
             if client.stop.is_set():

@@ -21,6 +21,8 @@ from functions.snapshot.instant import from_datestamp
 
 _PAGES, _PAGES_OF_LARGE = 100, 12
 """Pages of a list that are walked, and of one that is known to have more than these."""
+_OF_WHOLE = frozenset({"L01", "L02", "L03", "L06", "L07", "L12"})
+"""Checks that only a list that was walked to its end shows."""
 _OTHER_FORMATS = 3
 _ASKED_AGAIN = 40
 """Records of an earlier visit that are asked for one by one."""
@@ -133,8 +135,6 @@ def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> No
     sample = RecordSample(options.sample)
     most = (_PAGES, left * 0.5, sample, _PAGES_OF_LARGE)
     walk = result.walk = walk_list(talk, "ListRecords", arguments, *most)
-    if not walk.ended:
-        talk.card.leave(walk.stopped, "L01", "L02", "L03", "L06", "L07", "L12")
     if not walk.tokens:
         reason = f"the list of {options.prefix} has one page"
         talk.card.leave(reason, "H09", "H12", "L04", "L07", "L08", "L09")
@@ -152,6 +152,10 @@ def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> No
         right = not dead or result.identify.get("deletedRecord") != "no"
         talk.card.hold("X01", right, "deletedRecord is no, and it lists a deleted one", *where)
     result.sample = [*sample.records(), *_sample_others(talk, result, options, left * 0.1)]
+    if not walk.ended:
+        # That the lists of sets and windows are whole does not show that this one is.
+        talk.card.applied -= _OF_WHOLE
+        talk.card.leave(walk.stopped, *_OF_WHOLE)
     if options.previous is not None:
         _ask_again(talk, result, options.previous, left * 0.05)
 
