@@ -121,23 +121,15 @@ def test_rules_apply_only_where_they_are_asked_for_and_where_there_is_something(
     [
         ("oai_dc", "semantics/embargoed", "x", "DC-03", "dc:rights is 'info:eu-repo/xAccess'"),
         ("marc21", 'tag="001"', 'tag="002"', "MARC-02", "no marc:controlfield[@tag = '001']"),
-        ("edm", "https://example.org/objects/1.html", "", "EDM-10", None),
-        (
-            "edm",
-            '"https://example.org/objects/1.html"',
-            '"x"',
-            "EDM-10",
-            '<isShownAt resource="x">',
-        ),
+        ("edm", '"https://example.org/objects/1.html', '"x', "EDM-10", '<isShownAt resource="x">'),
         ("openaire", "dc:language>", "dc:lang>", "R08", "it would be valid without <lang> eng"),
         ("datacite", ">2024<", ">24<", "R08", "Error validating datatype token; "),
     ],
 )
 def test_a_finding_shows_what_is_wrong(
-    profile: str, old: str, new: str, number: str, seen: str | None
+    profile: str, old: str, new: str, number: str, seen: str
 ) -> None:
-    shown = judge(mutate(profile, old, new), profile).get(number)
-    assert shown is seen is None or (seen and shown and shown.startswith(seen))
+    assert judge(mutate(profile, old, new), profile)[number].startswith(seen)
 
 
 def test_an_older_kernel_has_the_same_rules_but_another_schema() -> None:
@@ -156,6 +148,12 @@ def test_nested_classes_break_the_schema_of_edm_and_no_rule() -> None:
     place = '<ore:Aggregation rdf:about="https://example.org/aggregations/1">'
     nested = f"{place}<edm:aggregatedCHO>{begin}{body}{end}</edm:aggregatedCHO>"
     assert set(judge(before + after.replace(place, nested), "edm")) == {"R08"}
+
+
+def test_a_handle_is_written_as_the_schema_or_as_the_guidelines_have_it() -> None:
+    for name in ("HANDLE", "Handle"):
+        assert judge(mutate("openaire", '="URL">https', f'="{name}">https'), "openaire") == {}
+    assert set(judge(mutate("openaire", '="URL">https', '="handle">https'))) == {"R08"}
 
 
 def test_other_rdf_is_not_taken_for_edm() -> None:
@@ -202,9 +200,8 @@ def open_official(path: Path) -> etree.XMLSchema:
 
     class Local(etree.Resolver):
         def resolve(self, url: str, public_id: str, context: object) -> object:
-            places = [
-                folder / url.rpartition("/")[2] for folder in (path.parent, SHARED / "xsd/oai")
-            ]
+            name = url.rpartition("/")[2]
+            places = (path.parent / name, SHARED / "xsd/oai" / name)
             place = next((place for place in places if place.is_file()), None)
             return self.resolve_filename(str(place), context) if place else None
 
@@ -219,10 +216,8 @@ def mutate_schema(text: str, seed: int) -> str:
     root = etree.fromstring(text)
     root = next(root.iter("{*}resource"), root)
     element = rng.choice([e for e in root.iter(etree.Element) if e is not root])
-    parent, kind = (
-        element.getparent(),
-        rng.choice(("drop", "double", "move", "rename", "attribute")),
-    )
+    kind = rng.choice(("drop", "double", "move", "rename", "attribute"))
+    parent = element.getparent()
     assert parent is not None
     if kind == "drop":
         parent.remove(element)
@@ -247,13 +242,10 @@ def test_the_command_judges_by_the_profiles_that_are_named(tmp_path: Path) -> No
         report = sheaf(*line, "--profile", "oai_dc", "--profile", "edm").json
         assert sheaf(*line, "--profile", "x").code == 2
     assert report["profiles"] == ["oai_dc", "edm"]
-    rows = {row["number"]: row for row in report["checks"]}
-    assert (
-        rows["DC-03"] | {"state": "failed", "count": 3, "severity": "specification"}
-        == rows["DC-03"]
-    )
-    assert rows["EDM-01"]["state"] == "not checked"
-    assert rows["R08"]["state"] == "passed"
+    states = {row["number"]: (row["state"], row["count"]) for row in report["checks"]}
+    assert states["DC-03"] == ("failed", 3)
+    assert states["EDM-01"] == ("not checked", 0)
+    assert states["R08"] == ("passed", 0)
 
 
 OFFICIAL = {
