@@ -86,11 +86,8 @@ def join(old: Document, new: Document) -> dict[str, Any]:
 def _compare_repositories(old: Document, new: Document) -> Iterator[Seen]:
     if old["url"] != new["url"]:
         yield "C06", f"asked at {old['url']} before, at {new['url']} now", ""
-    values = [
-        (name, old.get(name) or old["facts"].get(name), new.get(name) or new["facts"].get(name))
-        for name in _IDENTITY
-    ]
-    for name, before, after in values:
+    for name in _IDENTITY:
+        before, after = ({**report["facts"], **report}.get(name) for report in (old, new))
         if before and after and before != after:
             yield "C07", f"{name.replace('_', ' ')}: {before} before, {after} now", ""
     clocks = [report["facts"].get("clock") for report in (old, new)]

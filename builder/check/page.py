@@ -7,17 +7,9 @@ from urllib.parse import urlsplit
 
 import jinja2
 
+from builder.check import text
 from builder.check.checks import FOLDER, PASSED, SEVERITIES
-from builder.check.text import (
-    Document,
-    describe_section,
-    find_remedies,
-    group_reasons,
-    list_changes,
-    rank_failures,
-    read_words,
-    sanitize,
-)
+from builder.check.text import Document, read_words
 
 _FIRST = 3
 """Findings in the summary."""
@@ -25,7 +17,7 @@ _FIRST = 3
 
 def write_page(document: Document) -> str:
     """Return the page of a report; what a repository sent is escaped and without secrets."""
-    report, words = sanitize(document), read_words()
+    report, words = text.sanitize(document), read_words()
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -33,18 +25,18 @@ def write_page(document: Document) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    failures = rank_failures(report)
+    failures = text.rank_failures(report)
     return environment.get_template("page.html").render(
         report=report,
         words=words,
         severities=SEVERITIES,
         first=failures[:_FIRST],
         groups=_group(report["checks"], failures),
-        reasons=group_reasons(report),
-        changes=dict(list_changes(report["comparison"])) if "comparison" in report else {},
+        reasons=text.group_reasons(report),
+        changes=dict(text.list_changes(report["comparison"])) if "comparison" in report else {},
         link=find_section,
-        section=describe_section,
-        remedies=lambda check: find_remedies(report, check),
+        section=text.describe_section,
+        remedies=lambda check: text.find_remedies(report, check),
         is_web=lambda url: urlsplit(url).scheme in ("http", "https"),
     )
 
@@ -71,8 +63,8 @@ def _group(checks: Iterable[Document], failures: list[Document]) -> list[dict[st
     profile = "What this guideline asks of each record; aggregators that follow it refuse others."
     rows = []
     for name, members in groups.items():
-        title, text = words.get(name, (f"Profile {name}", profile))
+        title, line = words.get(name, (f"Profile {name}", profile))
         failed = [check for check in failures if check in members]
         passed = [check for check in members if check["state"] == PASSED]
-        rows.append({"title": title, "text": text, "failed": failed, "passed": passed})
+        rows.append({"title": title, "text": line, "failed": failed, "passed": passed})
     return rows

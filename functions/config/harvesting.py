@@ -22,6 +22,7 @@ REPOSITORY = key.Fields(
         "token": _VARIABLE,
         "pace": key.seconds(0, 0, 3600),
         "minutes": key.number(120, 1, 10_080, "minutes"),
+        "check_days": key.number(30, 0, 3650, "days (0: never)"),
         "full": key.flag(False),
         "replicate": key.flag(False),
         "provenance": key.flag(False),
@@ -29,8 +30,9 @@ REPOSITORY = key.Fields(
 )
 """A repository. `header` and `token` name variables, so that no secret is in the configuration.
 
-`pace` is the seconds between two requests, `minutes` limit the harvest of one list in a night. A
-record of the repository that the store replicates says where it came from only with `provenance`.
+`pace` is the seconds between two requests, `minutes` limit the harvest of one list in a night, and
+`check_days` lie between two checks of the repository. A record of the repository that the store
+replicates says where it came from only with `provenance`.
 """
 _RULES = REPOSITORY.rules(
     "name and url", lambda rule: "" if {"name", "url"} <= {*rule} else "a table with name and url"

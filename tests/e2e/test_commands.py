@@ -591,6 +591,8 @@ def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
         ["deletion", "fobi"],
     ]
     assert account["dataset"] == "success"
+    assert account["checks"]["verdict"] in ("clean", "advice")
+    assert "<h1>Sheaf" in (folder / "check.html").read_text("utf-8")
     assert account["repec"] == {"templates": 11, "files": 3, "harvested": 2, "deleted": 1}
     assert sheaf("verify", "--store", folder / "store").code == 0
     restored = result.json["restored"]
@@ -605,7 +607,8 @@ def test_the_demo_takes_files_of_ones_own(tmp_path: Path) -> None:
     path = warc(tmp_path / "one.warc.gz", PAGES)
     folder = tmp_path / "d"
     for _ in range(2):  # the second time it is made anew
-        result = sheaf("demo", path, "--once", "--json", "--folder", folder, "--port", "0")
+        line = ("demo", path, "--once", "--json", "--folder", folder, "--port", "0")
+        result = sheaf(*line, surround=from_environment)
         assert result.code == 0, result.err
         assert result.json["captures"] == 3
         assert result.json["harvested"] == result.json["records"] == 4  # with the collection

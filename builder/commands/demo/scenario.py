@@ -14,6 +14,7 @@ from subprocess import Popen
 from typing import Any
 from urllib.parse import urlsplit
 
+from builder.check.text import rank_failures
 from builder.commands.demo import samples, shell
 from builder.commands.demo.outline import get_record, outline
 from builder.commands.demo.shell import CommandReply, Shell
@@ -32,6 +33,7 @@ _COMMANDS = {
     "status": ("status",),
     "serve": ("serve", "--port"),
     "harvest": ("harvest", "--overlap", "0"),  # one machine has one clock
+    "check": ("check",),
     "restore": ("restore", "--convert-links", "--url"),
     "query": ("query",),
 }
@@ -96,6 +98,7 @@ class Scenario:
         if not sources:
             self._context.sleep(_PAUSE)
         self._harvest_all()
+        self._check()
         if not sources:
             self._restore()
             self._change()
@@ -193,6 +196,18 @@ class Scenario:
         if report["status"] != "complete":
             raise ScenarioError(f"{self._oai}: {report['error'] or report['status']}")
         return report
+
+    def _check(self) -> None:
+        """Check the endpoint as `sheaf check` does any other."""
+        self._context.say(f"checking {self._oai} ...")
+        page = self._folder / "check.html"
+        report = self._run("check", self._oai, "--html", page).documents[0]
+        summary = report["summary"]
+        if (failures := rank_failures(report)) and summary["verdict"] != "advice":
+            raise ScenarioError(f"{self._oai}: {failures[0]['number']} {failures[0]['title']}")
+        requests = tally(len(report["requests"]), "request")
+        self.report.add("checked", f"{tally(summary['passed'], 'check')} passed, in {requests}")
+        self.report.document["checks"] = summary
 
     def _restore(self) -> None:
         self._context.say(f"restoring {HOST} ...")

@@ -29,9 +29,6 @@ from builder.http.settings import http_settings, proxies
 from builder.store.context import Context
 from builder.store.durable import replace_durably
 
-_SECONDS = 120.0
-"""Time of a visit."""
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -52,7 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         },
         prefix={"default": "oai_dc"},
         sample={"default": 200},
-        seconds={"default": int(_SECONDS)},
+        seconds={"default": 120},
         header={"type": parse_header, "metavar": "'NAME: VALUE'"},
     )
 
@@ -114,14 +111,23 @@ def judge(
 
 
 def open_asker(
-    context: Context, url: str, headers: Mapping[str, str], agent: str, seconds: float
+    context: Context,
+    url: str,
+    headers: Mapping[str, str],
+    agent: str,
+    seconds: float,
+    pace: float = 0.0,
 ) -> RepositoryAsker:
-    """Return what asks a repository for so many seconds. Raises UsageError."""
+    """Return what asks a repository for so many seconds, at least `pace` seconds apart.
+
+    Raises UsageError.
+    """
     url = normal_url(url)
     own = proxies(context.environment)
     own.of_url(url)  # raises UsageError for a proxy that cannot be used
     http = http_settings(context.defaults, "check")
-    policy = replace(http.policy(), rest=0.0, forgives=0.0)
+    pace = max(pace, http.host_seconds)
+    policy = replace(http.policy(), interval=pace, rest=0.0, forgives=0.0)
     client = HttpClient(
         agent=agent,
         addresses=AnyAddresses(),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from builder.commands.make import harvest, ingest, publish
@@ -25,6 +26,11 @@ from builder.sources.source import Source, SourceReport
 from builder.store.context import Context
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, SheafError
+
+_CARDS = 10
+"""Report cards that are renewed in a night, at most."""
+_SECONDS = 30.0
+"""Time of the visit for each."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +62,7 @@ def run(context: Context) -> int:
                 if len(ended[name]) == len(lists[name]):
                     before = standings.get(name, Standing())
                     standings[name] = before.end_night(ended[name], began)
+            _renew_cards(context, home, lists, standings, agent)
             texts, document = _ingest(context, standings)
         finally:
             night.write_standings(home, standings)
@@ -69,6 +76,38 @@ def run(context: Context) -> int:
     document["publish"] = report_document(built)
     context.result("\n".join([night.make_table(rows), *texts, report_text(built)]), document)
     return int(any(row["state"] != WHOLE for row in rows))
+
+
+def _renew_cards(
+    context: Context,
+    home: Path,
+    lists: Mapping[str, Mapping[HarvestJob, ListOptions]],
+    standings: dict[str, Standing],
+    agent: str,
+) -> None:
+    """Check the repositories whose report cards are the oldest, if they are due; a few a night."""
+    now, rules = context.now(), context.configuration["repositories"]
+    days = {rule["name"]: rule["check_days"] for rule in rules}
+    due = [name for name in lists if standings[name].needs_check(now, days[name])]
+    for name in sorted(due, key=lambda name: standings[name].checked)[:_CARDS]:
+        from builder.check import shelf  # they load lxml, which most nights do without
+        from builder.check.visit import VisitOptions
+        from builder.commands.make import check
+
+        job, own = next(iter(lists[name].items()))
+
+        def visit(
+            previous: Mapping[str, Any] | None, job: HarvestJob = job, own: ListOptions = own
+        ) -> dict[str, Any]:
+            asker = check.open_asker(context, job.base_url, own.headers, agent, _SECONDS, own.pace)
+            options = VisitOptions(prefix=job.prefix, set=job.set, previous=previous)
+            return check.judge(context, asker, options, own.headers)
+
+        try:
+            card = shelf.renew_card(home, name, visit)
+        except SheafError as error:  # it holds nothing back
+            card = f"not checked: {error}"
+        standings[name] = standings[name].note_card(card, now)
 
 
 def _plan(context: Context, rule: Mapping[str, Any]) -> dict[HarvestJob, ListOptions]:

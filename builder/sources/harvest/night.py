@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from textwrap import TextWrapper
@@ -42,7 +42,7 @@ class Standing:
     their ends, though single records may be missing. `failing` is when the first night began since
     all was WHOLE. Each is "" if there is none. `reason` is also a remark on a whole one. The counts
     are those of the runs of its lists, or of a source's ingest; `faults` are records that were
-    mended or lost.
+    mended or lost. `card` says what the last check of the repository showed, at `checked`.
     """
 
     state: str = "new"
@@ -53,13 +53,14 @@ class Standing:
     changed: int = 0
     deleted: int = 0
     faults: int = 0
+    checked: str = ""
+    card: str = ""
 
     def follow(self, state: str, began: datetime, reason: str) -> "Standing":
         """Return the standing after a night that began then, without counts."""
         start, reason = instant.to_text(began), visible(clean_text(reason))[:_LONGEST]
-        if state == WHOLE:
-            return Standing(WHOLE, start, "", reason)
-        return Standing(state, self.whole, self.failing or start, reason)
+        whole, failing = (start, "") if state == WHOLE else (self.whole, self.failing or start)
+        return Standing(state, whole, failing, reason, checked=self.checked, card=self.card)
 
     def end_night(self, lists: Sequence[HarvestResult | SheafError], began: datetime) -> "Standing":
         """Return the standing of a repository after the harvest of its lists."""
@@ -78,6 +79,16 @@ class Standing:
             deleted=sum(result.counts.deleted + result.counts.removed for result in results),
             faults=sum(result.counts.mended + result.counts.lost for result in results),
         )
+
+    def needs_check(self, now: datetime, days: int) -> bool:
+        """Return whether it answered, and its card is at least so many days old; 0: never."""
+        if self.state == FAILED or not days:
+            return False
+        return not self.checked or now - instant.from_text(self.checked) >= timedelta(days)
+
+    def note_card(self, card: str, checked: datetime) -> "Standing":
+        """Return the standing with another card."""
+        return replace(self, card=visible(clean_text(card)), checked=instant.to_text(checked))
 
     def end_ingest(
         self, reports: Sequence[SourceReport], began: datetime, reason: str
@@ -132,14 +143,15 @@ def list_rows(home: Path, names: Iterable[str], now: datetime) -> list[dict[str,
 
 
 def make_table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as lines under a heading; the reason of each follows, in lines of its own."""
+    """Return rows as lines under a heading; reason and card follow, each in lines of its own."""
     lines: list[tuple[str, ...]] = [_COLUMNS]
-    reasons = [""]
+    remarks = [("", "")]
     for row in rows:
         cells = {**row, "lag": _write_lag(row["lag"])}
         lines.append(tuple(str(cells[column]) for column in _COLUMNS))
         since = row["failing"] and f"failing since {row['failing']}: "
-        reasons.append(f"{since}{row['reason']}")
+        card = row["card"] and f"checked {row['checked']}: {row['card']}"
+        remarks.append((f"{since}{row['reason']}", card))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     form = "  ".join(f"{{:{side}{width}}}" for side, width in zip("<<>>>>>", widths, strict=True))
     wrap = TextWrapper(
@@ -149,7 +161,8 @@ def make_table(rows: Iterable[Mapping[str, Any]]) -> str:
         break_long_words=False,  # paths and URLs can be copied
         break_on_hyphens=False,
     ).wrap
-    texts = ([form.format(*line), *wrap(why)] for line, why in zip(lines, reasons, strict=True))
+    pairs = zip(lines, remarks, strict=True)
+    texts = ([form.format(*line), *wrap(why), *wrap(card)] for line, (why, card) in pairs)
     return "\n".join(chain(*texts))
 
 

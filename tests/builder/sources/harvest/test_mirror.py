@@ -51,7 +51,7 @@ from tests.serving import serving
 
 pytestmark = pytest.mark.shared(2)
 
-TABLE = '[[repositories]]\nname = "a"\nurl = "{}"\nreplicate = true\n{}\n'
+TABLE = '[[repositories]]\nname = "a"\nurl = "{}"\nreplicate = true\ncheck_days = 0\n{}\n'
 PAGE = Path(__file__).parents[4] / "docs" / "operations" / "mirror.md"
 DC = {"metadataPrefix": "oai_dc"}
 RECORDS = "verb=ListRecords&metadataPrefix=oai_dc"

@@ -133,6 +133,7 @@ class Aggregator:
         more = {"vanishes": "full = true\n", "formats": 'prefixes = ["oai_dc", "marc21"]\n'}
         for name, (url, *former) in self.urls.items():
             text += f'\n[[repositories]]\nname = "{name}"\nurl = "{url}"\nformer = {former}\n'
+            text += "check_days = 0\n"
             text += more.get(name, "")
         self.home.config.write_text(text)
 
@@ -285,6 +286,10 @@ def test_secrets_come_from_variables_and_are_written_nowhere(
         shown = [home("update"), home("update", "--json"), home("status")]
         assert [done.code for done in shown] == [0, 0, 0]
         assert {*provider.keys} == {SECRET}
+        assert len(provider.verbs()) > 40  # of the one check
+    assert all("checked 20" in done.out for done in shown[::2])
+    (card,) = (home.folder / "harvests" / "cards").glob("*.html")
+    assert "Report card of" in card.read_text("utf-8")
     shown.append(home("update"))  # nobody answers now
     assert shown[-1].code == 1
     assert SECRET not in "".join(done.out + done.err for done in shown)
@@ -300,7 +305,8 @@ def test_other_sources_are_part_of_the_night_and_none_holds_another_back(
     tree = tmp_path / "RePEc"
     text = home.config.read_text().replace('# directory = ""', f'directory = "{tree}"')
     with serving(items(3)) as provider:
-        home.config.write_text(f'{text}\n[[repositories]]\nname = "a"\nurl = "{provider.url}"\n')
+        table = f'[[repositories]]\nname = "a"\nurl = "{provider.url}"\ncheck_days = 0\n'
+        home.config.write_text(f"{text}\n{table}")
         done = home("update")
         assert done.code == 1
         assert [line.split()[:2] for line in done.out.splitlines()[1:3]] == [
@@ -358,7 +364,10 @@ def test_own_records_have_counts_and_a_file_without_any_fails_each_night(tmp_pat
 def test_what_a_mirror_refuses_is_told_before_anything_is_harvested(
     tmp_path: Path, more: str
 ) -> None:
-    home, table = make_home(tmp_path / "home"), '[[repositories]]\nname = "{}"\nurl = "{}"\n'
+    home, table = (
+        make_home(tmp_path / "home"),
+        '[[repositories]]\nname = "{}"\nurl = "{}"\ncheck_days = 0\n',
+    )
     text = home.config.read_text()
     with serving(items(3)) as first, serving(items(3)) as second:
         home.config.write_text(f"{text}\n{table.format('a', first.url)}replicate = true\n")
