@@ -123,6 +123,8 @@ bench: $(TOOLS)
 	$(BIN)/python -m bench.harvest $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.lookup $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.machines.crowd $(if $(CAPTURES),--captures $(CAPTURES))
+	$(BIN)/python -m bench.machines.static $(if $(CAPTURES),--records $(CAPTURES))
+	$(BIN)/python -m bench.site $(if $(CAPTURES),--records $(CAPTURES))
 	$(BIN)/python -m bench.workers
 	$(BIN)/python -m bench.harvester $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.cold $(if $(CAPTURES),--captures $(CAPTURES))

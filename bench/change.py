@@ -50,7 +50,7 @@ class Counting(FolderStore):
         return super().replace(key, data, tag)
 
 
-def fill(store: Counting, name: str, some: Iterable[Capture]) -> None:
+def fill(store: FolderStore, name: str, some: Iterable[Capture]) -> None:
     """Put captures into the intake as one run."""
     with tempfile.TemporaryDirectory() as scratch:
         part = IntakeWriter(Path(scratch), "000000")

@@ -34,7 +34,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from bench.server import nginx
+from bench.server import nginx, write_server
 from builder.http.addresses import PublicAddresses, networks
 from builder.sources.datasets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.sources.datasets.strategies.bundle import Bundled
@@ -247,7 +247,8 @@ def many(count: int, size: int, connections: int, rounds: int, folder: Path) -> 
     site.mkdir(parents=True)
     for number in range(count):
         (site / str(number)).write_bytes(b"".join(body(size)))
-    with nginx(folder / "site", folder) as url:
+    with nginx(write_server(folder / "site"), folder) as server:
+        url = server.url.removesuffix("/oai")
         port = int(url.rpartition(":")[2])
         listed = [f"{url}/{size}/{number}" for number in range(count)]
         (folder / "curl").write_text(

@@ -5,7 +5,7 @@ captures come from the one, millions from the other, and both are the same.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -51,10 +51,10 @@ def _drawn(what: int, seed: int) -> str:
     return f"xor({second}, {second} >> 13)::BIGINT"
 
 
-def captures(count: int, seed: int = 1) -> Iterator[Capture]:
-    """Yield `count` captures of about count / 40 hosts, the same for the same seed."""
+def captures(count: int, seed: int = 1, numbers: Iterable[int] | None = None) -> Iterator[Capture]:
+    """Yield `count` captures of about count / 40 hosts, the same for the same seed, or some."""
     hosts = max(1, count // 40)
-    for number in range(count):
+    for number in range(count) if numbers is None else numbers:
         host = f"h{hosts * (_draw(number, _HOST, seed) >> 8) ** 2 >> 48}"
         major, minor = _DRAWN[_draw(number, _TYPE, seed) % len(_DRAWN)]
         if number % 10_000 == 5_000:
@@ -87,7 +87,7 @@ def captures(count: int, seed: int = 1) -> Iterator[Capture]:
         )
 
 
-def _sql(count: int, seed: int, revisits: int, every: int) -> str:
+def _sql(count: int, seed: int, revisits: int, every: int, *, has_sets: bool) -> str:
     """Return the rows of intake.CAPTURES of the numbers in $first to $end."""
     last = revisits - 1  # the number before it has the same digest
     hosts = max(1, count // 40)
@@ -106,7 +106,9 @@ def _sql(count: int, seed: int, revisits: int, every: int) -> str:
     five = ", ".join(f"('0x' || substr(sha, {5 * n + 1}, 5))::INTEGER" for n in range(6))
     given = {
         "identity": base32,
-        "sets": "['domain:cz:' || host || ':www', 'mime:' || replace(media, '/', ':')]",
+        "sets": "['domain:cz:' || host || ':www', 'mime:' || replace(media, '/', ':')]"
+        if has_sets
+        else "[]",
         "url": "url",
         "url_surtkey": "'cz,' || host || ')/' || number % 7 || '/' || number || '.' || minor",
         "url_host_name": "'www.' || host || '.cz'",
@@ -159,7 +161,14 @@ SELECT {columns} FROM dealt
 
 
 def fill(
-    store: Writer, count: int, folder: Path, seed: int = 1, revisits: int = 0, every: int = 1
+    store: Writer,
+    count: int,
+    folder: Path,
+    seed: int = 1,
+    revisits: int = 0,
+    every: int = 1,
+    *,
+    has_sets: bool = True,
 ) -> None:
     """Write an intake run of `count` generated captures into the store, a part for each file.
 
@@ -167,7 +176,7 @@ def fill(
     With `every`, only the first of as many captures is written, with another title.
     """
     connection = engine.connect(threads=2, memory_megabytes=1024)
-    sql, step = _sql(count, seed, revisits, every), PER_FILE * every
+    sql, step = _sql(count, seed, revisits, every, has_sets=has_sets), PER_FILE * every
     for first in range(0, count, step):
         values = {"first": first, "end": min(count, first + step)}
         path = folder / f"captures-{first // step:06}.parquet"

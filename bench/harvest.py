@@ -42,10 +42,10 @@ _RARE = "mime:model:vrml"
 _DEPTHS = ("first", "a quarter in", "half in", "three quarters in", "last")
 
 
-def published(folder: Path, count: int) -> Path:
+def published(folder: Path, count: int, *, has_sets: bool = True) -> Path:
     store = FolderStore(folder / "store")
     (folder / "run").mkdir()
-    fill(store, count, folder / "run")
+    fill(store, count, folder / "run", has_sets=has_sets)
     runtime = Runtime(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
     publish(store, configuration.parse(CONFIGURATION, {}), runtime)
     return folder / "store"

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,9 @@ from bench import baseline
 NAMESPACE = "bench.example.org"
 CONFIGURATION = f"[repository]\nnamespace = '{NAMESPACE}'\n[publish]\nlead = 1\n"
 """What `sheaf serve` answers by."""
+
+NJS = Path("/usr/lib/nginx/modules/ngx_http_js_module.so")
+"""The module of nginx for JavaScript, where Debian has it."""
 
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
 """The query of a list's first page."""
@@ -137,20 +140,27 @@ def gunicorn(database: Path, paging: str, workers: int = 1) -> Iterator[Server]:
         yield server
 
 
+def write_server(root: Path) -> Callable[[int], str]:
+    """Return what makes a server of nginx with the files below `root`, for a port."""
+    return lambda port: f"server {{ listen 127.0.0.1:{port}; root {root}; }}"
+
+
 @contextmanager
-def nginx(root: Path, folder: Path) -> Iterator[str]:
-    """Serve the files below `root` with one worker of nginx, set up in `folder`; give its URL."""
+def nginx(write: Callable[[int], str], folder: Path, workers: int = 1) -> Iterator[Server]:
+    """Run nginx with the server that `write` makes for a port, set up in `folder`."""
     user = "user root; " if os.geteuid() == 0 else ""
-    address = f"127.0.0.1:{open_port()}"
+    port = open_port()
+    module = f"load_module {NJS};\n" if NJS.exists() else ""
     (folder / "nginx.conf").write_text(
-        f"{user}daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;\n"
-        f"events {{}}\nhttp {{ access_log off; sendfile on; tcp_nopush on;\n"
-        f"server {{ listen {address}; root {root}; }} }}\n"
+        f"{module}{user}daemon off; worker_processes {workers}; pid {folder}/pid;\n"
+        "error_log stderr;\nevents {}\nhttp { access_log off; sendfile on; tcp_nopush on;\n"
+        f"{write(port)} }}\n"
     )
     process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", "stderr"])
-    time.sleep(1)
+    server = Server(f"http://127.0.0.1:{port}/oai", process.pid)
+    server.wait()
     try:
-        yield f"http://{address}"
+        yield server
     finally:
         process.terminate()
         process.wait()

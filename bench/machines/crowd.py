@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from bench import baseline
 from bench.harvest import baseline_token, published, rows
-from bench.server import FIRST, Server, gunicorn, nginx, sheaf
+from bench.server import FIRST, Server, gunicorn, nginx, sheaf, write_server
 from builder.store.folder import FolderStore
 from functions.reading.duck_repository import DuckRepository
 
@@ -127,9 +127,9 @@ def measure(
             slowest = _milliseconds(re.findall(r"Latency(?:\s+\S+){2}\s+(\S+)", report)[0])
             refused = re.findall(r"Non-2xx or 3xx responses: (\d+)", report)
             wrong = int(refused[0]) if refused else 0
-            records = rate * _RECORDS * (total - wrong) / total
+            records = rate * _RECORDS * (total - wrong) / max(total, 1)
             if server:
-                thousands = (total - wrong) * _RECORDS / 1000
+                thousands = max(total - wrong, 1) * _RECORDS / 1000
                 cpu = f"{(server.cpu() - before) * 1000 / thousands:.2f}"
                 memory = f"{server.memory():,}"
             print(
@@ -169,8 +169,9 @@ def files(folder: Path, bodies: Sequence[bytes]) -> Iterator[tuple[str, list[str
     root.mkdir()
     for number, body in enumerate(bodies):
         (root / f"{number}.gz").write_bytes(body)
-    with nginx(root, folder) as url:
-        yield f"{url}/", [f"/{number}.gz" for number in range(len(bodies))]
+
+    with nginx(write_server(root), folder) as server:
+        yield server.url, [f"/{number}.gz" for number in range(len(bodies))]
 
 
 if __name__ == "__main__":
