@@ -48,7 +48,7 @@ class Contents:
 
 _NEVER = (
     *("*/__pycache__", "*.pyi", "*/py.typed", "bin", "_duckdb-stubs", "adbc_driver_duckdb"),
-    "templates/routers",
+    *("templates/check", "templates/routers"),
 )
 _DUCKDB = ("duckdb/experimental", "duckdb/query_graph", "duckdb/polars_io.py")
 # What pyarrow speaks with others by, and what it is built by. The libraries that are left need
