@@ -90,7 +90,7 @@ class SiteBench:
         process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         if kill_after is not None:
             time.sleep(kill_after)
-            process.send_signal(signal.SIGKILL)
+            os.kill(process.pid, signal.SIGKILL)  # even where it has ended
         assert process.stdout is not None
         text = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
