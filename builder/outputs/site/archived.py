@@ -21,6 +21,7 @@ from urllib.parse import quote, urlsplit
 
 import webencodings
 
+from builder.outputs.site.people import is_name
 from builder.outputs.site.site_lists import SiteSnapshot
 from functions.content import header_fields, memento, near, neighbours, terms
 from functions.content.capture_row import CaptureRow, capture_url, redirect_target
@@ -37,7 +38,6 @@ from functions.http import http_message
 from functions.http.http_message import IN_PATH, Call
 from functions.site.page import SiteAddress
 from functions.snapshot import surt
-from functions.snapshot.layout import is_key
 from functions.snapshot.site_names import REPLAYED, TIMEMAPS, TYPES, digest_name
 from functions.store.catalog import Cache
 
@@ -65,28 +65,27 @@ _MISSING = {
     PAGE: f"{PATH}/missing.html",
 }
 _NOTHING = f"{_INNER}/missing.txt"
-_LONGEST = 200
 _MOST = 100_000
-"""Bytes of a part of a name; mementos in a TimeMap, and links that are remembered."""
+"""Mementos in a TimeMap, and links that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileAddresses(ReplayAddresses):
     """Addresses of replay in files: of each it is found out which file it is."""
 
-    archive: "ArchivedPages | None" = None
+    archive: "ArchivedPages" = field(kw_only=True)
 
     def page(self, stamp: str, url: str) -> str:
         """Return the address of a page with its banner."""
-        return self._find(stamp, PAGE, url)
+        return self.archive.find(stamp, PAGE, url)
 
     def resource(self, stamp: str, modifier: str, url: str) -> str:
         """Return the address of what is archived; the bytes as archived have none."""
-        return "" if modifier == STORED else self._find(stamp, modifier, url)
+        return "" if modifier == STORED else self.archive.find(stamp, modifier, url)
 
     def frame(self, stamp: str, url: str) -> str:
         """Return the address of the page itself, without its banner."""
-        return self._find(stamp, TOP, url)
+        return self.archive.find(stamp, TOP, url)
 
     def listing(self, request: ReplayRequest) -> str:
         """Return nothing: there is no list of captures."""
@@ -94,12 +93,7 @@ class FileAddresses(ReplayAddresses):
 
     def record(self, identifier: str) -> str:
         """Return the address of the page of a record."""
-        assert self.archive is not None
         return self.archive.address.record(identifier)
-
-    def _find(self, stamp: str, modifier: str, url: str) -> str:
-        assert self.archive is not None
-        return self.archive.find(stamp, modifier, url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +258,7 @@ def name_map(url: str) -> str:
     is_plain = "?" not in url and "#" not in url and "%" not in url and parts[-1] != "index"
     parts[-1] = parts[-1] or "index"
     name = "/".join(parts)
-    is_short = all(len(part.encode("utf-8", "replace")) <= _LONGEST for part in parts)
-    if not (is_plain and is_short and is_key(name) and not any(p.endswith(".link") for p in parts)):
+    if not is_plain or not is_name(name, ".link"):
         name = f"sha1-{digest_name(url)}"
     return f"{TIMEMAPS}{name}.link"
 

@@ -8,6 +8,7 @@ and other languages, has no link.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -36,6 +37,13 @@ _LONGEST = 200
 """Bytes of a part of a path, because names of files have limits."""
 
 
+def is_name(name: str, extension: str) -> bool:
+    """Return whether a file can have a name with an extension, beside folders with such names."""
+    parts = name.split("/")
+    is_short = all(len(part.encode("utf-8", "replace")) <= _LONGEST for part in parts)
+    return is_short and is_key(name) and not any(part.endswith(extension) for part in parts)
+
+
 @dataclass(slots=True)
 class SiteLinks:
     """The pages of a site by the path of their file: each has its path and arguments at a server.
@@ -56,13 +64,13 @@ class SiteLinks:
         first = path[1:].partition("/")[0]
         if first not in (_PAGES if self.limit is None else _OVERVIEWS):
             return ""
-        stem, dot, suffix = path.rpartition(".") if path in _BEGIN else (path, "", "")
-        stem, dot, suffix = (stem, dot, suffix) if dot else (path, ".", "html")
+        suffix = PurePosixPath(path).suffix if path in _BEGIN else ".html"
+        stem = path.removesuffix(suffix) if path in _BEGIN else path
         query = "&".join(f"{name}={value}" for name, value in values.items())
-        place = f"{stem}{('-' if path in _BEGIN else '/') + query if query else ''}"
-        if not is_key(place[1:]) or any(len(p.encode()) > _LONGEST for p in place.split("/")):
-            place = f"/{first}/sha1-{digest_name(place)}"
-        place = path if path == "/" else f"{place}{dot}{suffix}"
+        name = f"{stem}{'-' if path in _BEGIN else '/'}{query}" if query else stem
+        if first and not is_name(name[1:], suffix):
+            name = f"/{first}/sha1-{digest_name(name)}"
+        place = name + suffix
         if place not in self.pages and self.limit is not None and len(self.pages) >= self.limit:
             return ""
         self.pages.setdefault(place, (path, values))
@@ -82,10 +90,12 @@ class StaticAddress(SiteAddress):
 
     def page(self, path: str, /, **arguments: object) -> str:
         """Return a link to a page, from the host's root."""
+        prefix = urlsplit(self.root).path
+        if not path:
+            return prefix
         values = {name: str(value) for name, value in arguments.items() if value is not None}
-        place = self.links.add(path, values) if path else ""
-        is_link = place or not path
-        return urlsplit(self.root).path + quote(place, safe=f"/{IN_PATH}") if is_link else ""
+        place = self.links.add(path, values)
+        return prefix + quote(place, safe=f"/{IN_PATH}") if place else ""
 
     def request(self, verb: str, /, **arguments: str) -> str:
         """Return the URL of an OAI-PMH request."""

@@ -155,6 +155,7 @@ def test_a_name_that_no_file_can_have_is_replaced() -> None:
         "č" * 150,
         "a\tb",
         "a.html",
+        "a.html/b",
         "a",
     )
     targets = [unquote(urlsplit(address.page("/record", id=name)).path) for name in names]
@@ -164,6 +165,7 @@ def test_a_name_that_no_file_can_have_is_replaced() -> None:
         assert target.endswith(".html")
         assert not {"", ".", ".."} & {*target[1:].split("/")}
         assert all(len(part.encode()) < 256 for part in target.split("/"))
+    assert not any(other.startswith(f"{name}/") for name in targets for other in targets)
     assert address.page("/search", q="x") == ""
 
 
