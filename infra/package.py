@@ -72,7 +72,7 @@ FUNCTIONS = {
             *("functions/archive/[cgimrsz]*", "functions/content/replay/[!_r]*"),
             *(
                 f"functions/content/{name}*"
-                for name in ("[amoq]", "cdx", "cont", "fun", "ha", "nei", "rep[!l]", "sto")
+                for name in ("[amoq]", "cdx", "cont", "fun", "ha", "he", "nei", "rep[!l]", "sto")
             ),
             "functions/content/replay/re[fp]*",
         ),
@@ -89,9 +89,9 @@ FUNCTIONS = {
     # What writes to the bucket uses the boto3 of Lambda's runtime.
     "PublishFunction": Contents(
         (
-            *("brotli", "cffi", "chardetng-py", "cryptography", "duckdb", "fastavro", "jinja2"),
-            *("markupsafe", "msgspec", "obstore", "publicsuffixlist", "pyarrow", "pycparser"),
-            *("tqdm", "webencodings", "zstandard"),
+            *("cffi", "chardetng-py", "cryptography", "duckdb", "fastavro", "jinja2"),
+            *("markupsafe", "msgspec", "publicsuffixlist", "pyarrow", "pycparser", "tqdm"),
+            *("webencodings", "zstandard"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands"),

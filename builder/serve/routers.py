@@ -8,6 +8,7 @@ from typing import Any
 
 from builder.errors import UsageError
 from functions.content import header_fields
+from functions.http import http_message
 from functions.oai.format import TEMPLATES
 from functions.snapshot.site_names import TYPES
 
@@ -31,8 +32,8 @@ GUARD = header_fields.replay_guard("'self'")
 """Headers of archived pages: they run no script, and load nothing from other hosts."""
 _POLICY = "Content-Security-Policy"
 PAGES = {
-    **header_fields.PAGES,
-    _POLICY: f"{header_fields.PAGES[_POLICY]}; frame-src 'self'",
+    **http_message.PAGES,
+    _POLICY: f"{http_message.PAGES[_POLICY]}; frame-src 'self'",
 }
 """Headers of all other pages, of which some have an archived one in a frame."""
 _HEADERS = {"nginx.conf": 'add_header {} "{}";', "Caddyfile": 'header {} "{}"'}

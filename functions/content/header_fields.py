@@ -59,16 +59,6 @@ _GUARD: Mapping[str, str] = {
     "X-Robots-Tag": "noindex",
 }
 
-PAGES: Mapping[str, str] = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "strict-origin-when-cross-origin",
-}
-"""Headers of every page for people (CSP Level 3)."""
-
 
 def replay_guard(archived: str, parent: str = "") -> Mapping[str, str]:
     """Return the headers of archived pages that load what lies below the address `archived`.

@@ -21,6 +21,16 @@ REVALIDATED = "no-cache"
 
 UNKEPT = "no-store"
 
+PAGES: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "strict-origin-when-cross-origin",
+}
+"""Headers of every page for people (CSP Level 3)."""
+
 _DATE = b"<responseDate>"
 _DATE_LENGTH = len("YYYY-MM-DDThh:mm:ssZ")
 _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')

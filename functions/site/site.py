@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
-from functions.content import header_fields
 from functions.content.calendar import CaptureCalendar
 from functions.content.search import CaptureSearch
 from functions.http import http_message
@@ -139,7 +138,7 @@ class WebSite:
         body = self._parts.renderer.page(
             page.template, {**self._frame(request, page), **page.values}
         )
-        headers = {**header_fields.PAGES, **page.headers}
+        headers = {**http_message.PAGES, **page.headers}
         if page.links:
             header = page.links[0]
             for link in page.links[1:]:

@@ -2,6 +2,7 @@
 
 import argparse
 from contextlib import closing
+from functools import partial
 
 from builder.arguments import declare
 from builder.exports import staging
@@ -35,13 +36,16 @@ def run(context: Context) -> int:
     reader = open_reader(*context.store_uri(), settings, context.reading_environment)
     with closing(DuckRepository(reader, _ROWS, ahead=True)) as repository:
         manifest = repository.manifest(repository.pointer().at(context.now()).snapshot)
-        contents = None
+        archive = None
         if settings["site.replay"] and settings["site.endpoint"]:
             # A host that sends no headers would run archived scripts under its own name.
+            from builder.outputs.site.archived import ArchivedPages  # loads what replays
+
             contents = open_contents(
                 repository, *context.store_uri(), settings, context.reading_environment
             )
-        snapshot = SiteSnapshot.of(repository, manifest, settings, contents)
+            archive = partial(ArchivedPages, contents)
+        snapshot = SiteSnapshot.of(repository, manifest, settings, archive)
         SiteUpdate(snapshot, files, context.runtime()).run()
     report = {
         "store": context.store.address,

@@ -106,10 +106,10 @@ class ArchivedFile:
 
 @dataclass
 class ArchivedPages:
-    """The captures that pages lead to, by the path of their files."""
+    """Implements ArchiveFiles: the captures that pages lead to, by the path of their files."""
 
-    snapshot: SiteSnapshot
     contents: ArchivedContents
+    snapshot: SiteSnapshot
     address: SiteAddress
     files: dict[str, ArchivedFile] = field(default_factory=dict)
     maps: dict[str, str] = field(default_factory=dict)

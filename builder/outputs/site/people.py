@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
 
-from builder.outputs.site.site_lists import SiteSnapshot
+from builder.outputs.site.site_lists import ArchiveFiles, SiteSnapshot
 from builder.outputs.site.site_state import WWW
 from functions.http.http_message import IN_PATH, OAI_PATH, Call
 from functions.oai.provider import Provider
@@ -23,9 +22,6 @@ from functions.snapshot.dumps import read_index
 from functions.snapshot.fixity import read_reports
 from functions.snapshot.layout import is_key
 from functions.snapshot.site_names import digest_name
-
-if TYPE_CHECKING:
-    from builder.outputs.site.archived import ArchivedPages
 
 _BEGIN = ("/", "/robots.txt", "/sitemap.xml", "/publishes.atom", f"/{dcat.PATH}")
 _FIXED = ("/style.css", "/script.js", "/favicon.ico", "/logo.svg")
@@ -54,7 +50,7 @@ class SiteLinks:
 
     limit: int | None
     files: frozenset[str]
-    archived: "ArchivedPages | None" = None
+    archived: ArchiveFiles | None = None
     pages: dict[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
 
     def add(self, path: str, values: Mapping[str, str]) -> str:
@@ -148,13 +144,9 @@ class PeoplePages:
             lambda root, oai, language: StaticAddress(root, oai, language, has_endpoint, links),
         )
         base = self.snapshot.base_url.removesuffix(OAI_PATH)
-        archived = None
-        if is_small and self.snapshot.contents is not None:
-            from builder.outputs.site.archived import ArchivedPages  # loads what replays
-
+        if is_small and self.snapshot.archive is not None:
             own = StaticAddress(base, self.snapshot.base_url, "", has_endpoint, links)
-            archived = ArchivedPages(self.snapshot, self.snapshot.contents, own)
-            links.archived = archived
+            links.archived = self.snapshot.archive(self.snapshot, own)
         for path in _FIXED:
             if site.takes(path):
                 yield WWW + path[1:], site.reply(Call("GET", base, path)).body
@@ -169,7 +161,7 @@ class PeoplePages:
                     # Where no file is, no link is.
                     name = "index.html" if place == "/" else place[1:]
                     yield WWW + name, reply.body.replace(b' href=""', b"")
-            for place, body in archived.list_files() if archived else ():
+            for place, body in links.archived.list_files() if links.archived else ():
                 yield WWW + place[1:], body
 
     def _parts(self, *, is_small: bool) -> PageParts:

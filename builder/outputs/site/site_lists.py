@@ -2,17 +2,17 @@
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain as joined
 from itertools import groupby
+from typing import TYPE_CHECKING, Protocol
 
 from builder.outputs.site.chain import ChainSegment, PageChain, PageFrame, list_spans
 from builder.outputs.site.set_pages import SetPages, SetPlan, SetShare
 from functions.config.configuration import Configuration
-from functions.content.contents import ArchivedContents
 from functions.kinds import DOCUMENTED
 from functions.oai.answer import Answer, ColumnsOf, Content, OneRecord, RecordList, Resumption
 from functions.oai.application import FRAME, LARGEST
@@ -37,6 +37,9 @@ _LEFT = (
     f"SELECT DISTINCT sequence, left_sets FROM {FILE} "
     "WHERE position >= $first AND len(left_sets) > 0"
 )
+if TYPE_CHECKING:
+    from builder.outputs.site.people import StaticAddress
+
 _ROWS, _DOCUMENTS = 4096, 256
 """Records read at once, and those with documents, which may be large."""
 _OAI = "http://www.openarchives.org/OAI/2.0/"
@@ -71,11 +74,23 @@ class CutPage:
     count: int
 
 
+class ArchiveFiles(Protocol):
+    """Archived pages as files, which are made as links to them are asked for."""
+
+    def find(self, stamp: str, modifier: str, url: str) -> str:
+        """Return the link to what is nearest to a time, for the purpose of a modifier of replay."""
+        ...
+
+    def list_files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the paths of what links lead to since the last call, and their content."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SiteSnapshot:
     """A snapshot as a site shows it. `formats` are those of its items.
 
-    With `contents`, archived pages are shown as well.
+    `archive` makes the archived pages that pages lead to.
     """
 
     repository: DuckRepository
@@ -84,22 +99,20 @@ class SiteSnapshot:
     formats: Formats
     renderer: Renderer
     fields: ColumnsOf
-    contents: ArchivedContents | None = None
+    archive: "Callable[[SiteSnapshot, StaticAddress], ArchiveFiles] | None" = None
 
     @staticmethod
     def of(
         repository: DuckRepository,
         manifest: Manifest,
         configuration: Configuration,
-        contents: ArchivedContents | None = None,
+        archive: "Callable[[SiteSnapshot, StaticAddress], ArchiveFiles] | None" = None,
     ) -> "SiteSnapshot":
         """Return a snapshot with the formats of a configuration. Raises ConfigurationError."""
         formats, renderer = check.open_formats(configuration)
         _, fields = lookups(configuration, formats, renderer)
         formats = formats.of_snapshot(manifest)
-        return SiteSnapshot(
-            repository, manifest, configuration, formats, renderer, fields, contents
-        )
+        return SiteSnapshot(repository, manifest, configuration, formats, renderer, fields, archive)
 
     @property
     def rows(self) -> Sequence[Format]:

@@ -153,7 +153,7 @@ class SiteUpdate:
             json.dumps([values[name] for name in sorted(values) if name.startswith(names)])
             for names in (_OF_LISTS, _OF_DOCUMENTS)
         )
-        shown = " replay" if self.snapshot.contents else ""
+        shown = " replay" if self.snapshot.archive else ""
         return " ".join(sha256(part.encode()).hexdigest()[:32] for part in parts) + shown
 
     def _write_anew(self, settings: str, before: SiteState | None, now: datetime) -> None:
