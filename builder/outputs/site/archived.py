@@ -37,7 +37,6 @@ from functions.content.search import CaptureSearch
 from functions.http import http_message
 from functions.http.http_message import IN_PATH, Call
 from functions.site.page import SiteAddress
-from functions.snapshot import surt
 from functions.snapshot.site_names import REPLAYED, TIMEMAPS, TYPES, digest_name
 from functions.store.catalog import Cache
 
@@ -175,19 +174,14 @@ class ArchivedPages:
 
     @cached_property
     def _replay(self) -> Replay:
+        repository, settings = self.snapshot.repository, self.snapshot.configuration
         return Replay(
-            self.snapshot.repository,
-            self.contents,
-            self._search,
-            self.snapshot.configuration,
-            http_message.compress,
-            None,
+            repository, self.contents, self._search, settings, http_message.compress, None
         )
 
     @cached_property
     def _addresses(self) -> FileAddresses:
-        root = self.address.root
-        return FileAddresses(root, root, archive=self)
+        return FileAddresses(self.address.root, self.address.root, archive=self)
 
     def _find_capture(self, stamp: str, url: str) -> CaptureRow | None:
         """Return the capture of a URL near a time, behind its redirects."""
@@ -209,8 +203,8 @@ class ArchivedPages:
         captures = replace(captures, best=[capture])
         return ReplayTask(self._replay, call, manifest, request, self._addresses, captures)
 
-    def _write(self, file: ArchivedFile) -> bytes | None:
-        """Return what is shown of a capture; None if it cannot be read."""
+    def _write(self, file: ArchivedFile, *, is_next: bool = False) -> bytes | None:
+        """Return what is shown of a capture; None if it cannot be read, or leads on and on."""
         task = self._task(file)
         if file.modifier == PAGE:
             url = capture_url(file.capture)
@@ -223,8 +217,8 @@ class ArchivedPages:
             response = task.show(lambda shown: delivery.answer(task.call, shown, lambda *_: None))
             location = response.headers.get("Location", "")
             other = self.files.get(location.removeprefix(urlsplit(self.address.root).path))
-            if other is not None and other != file:
-                return self._write(other)
+            if location:
+                return None if is_next or other is None else self._write(other, is_next=True)
             body = _read(response.body)
         except ContentError:
             return None
@@ -235,10 +229,8 @@ class ArchivedPages:
 
     def _write_map(self, place: str, url: str) -> bytes:
         """Return a TimeMap: it names no TimeGate, because files choose nothing."""
-        key = surt.of(url.encode("utf-8", "surrogateescape"))
-        first, last = terms.exact_range(key)
-        manifest = self.snapshot.manifest
-        captures = self._search.captures(manifest, first, last, None, _MOST, since=1)
+        span = terms.exact_range(ReplayRequest("", PAGE, url).key)
+        captures = self._search.captures(self.snapshot.manifest, *span, None, _MOST, since=1)
         lines = [
             f'<{header_fields.uri(url)}>; rel="original"',
             f'<{self.address.locate(self._link(place))}>; rel="self"; type="{memento.LINK}"',
@@ -270,8 +262,8 @@ def calm(body: bytes, content_type: str) -> bytes:
     """
     essence, _, charset = content_type.partition("; charset=")
     encoding = webencodings.lookup(charset)
-    if essence == "text/html":
-        encoding = encoding or webencodings.lookup("windows-1252")
+    if essence == "text/html":  # whatever it says, scripts are forbidden
+        encoding = encoding or webencodings.UTF8
     if essence not in _TEXTS or encoding is None:
         return body
     text = encoding.codec_info.decode(body, "replace")[0].removeprefix("\ufeff")
