@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlencode, urlsplit
 
 from builder.check.exchange import Arguments, Exchange, address
@@ -30,33 +29,6 @@ _ATTRIBUTE = re.compile(r"([A-Za-z]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _VERB = re.compile(
     rb"<(?:[\w.-]+:)?(Identify|ListSets|ListMetadataFormats|ListRecords|GetRecord)\b"
 )
-
-
-class Asker(Protocol):
-    """Answers requests of a visit."""
-
-    base_url: str
-    reason: str
-    """Why `ask` returns None."""
-
-    def ask(
-        self,
-        arguments: Arguments,
-        method: str = "GET",
-        coding: str = "gzip",
-        cookies: bool = True,
-        tries: int = 3,
-    ) -> Exchange | None:
-        """Return the exchange of a request, or None if it cannot be asked (any more)."""
-        ...
-
-    def seconds_left(self) -> float:
-        """Return how long the visit may still take."""
-        ...
-
-    def others(self) -> Iterator[Exchange]:
-        """Yield answers that were not asked for."""
-        ...
 
 
 @dataclass(slots=True)
@@ -190,6 +162,7 @@ def _head(exchange: Exchange, response: Response) -> Exchange:
         fields=response.headers,
         coded=responses.content_coding(response.headers) or "",
         redirected=bool(response.redirects),
+        moved=any(hop.response.status in (301, 308) for hop in response.redirects),
         lost_query=any("?" not in target for target in targets),
     )
 
@@ -250,3 +223,7 @@ def _arguments_of(body: bytes) -> Iterator[tuple[str, str]]:
     if not pairs and verb:
         pairs = [("verb", verb[1].decode())]
     yield from pairs
+
+
+Asker = RepositoryAsker | SavedAnswers
+"""What answers a visit; its `reason` says why `ask` returned None."""

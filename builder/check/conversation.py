@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from builder.check.asker import Asker
 from builder.check.checks import CheckCard
@@ -11,15 +10,6 @@ from builder.check.protocol import judge_envelope, judge_http
 from builder.check.reply import OaiReply, read_reply
 from builder.runtime import Clock
 from functions.snapshot.instant import to_text
-
-
-class Dated(Protocol):
-    """An item with a datestamp."""
-
-    @property
-    def datestamp(self) -> str:
-        """The datestamp as it was written."""
-        ...
 
 
 @dataclass(slots=True)
@@ -61,9 +51,9 @@ class Conversation:
         """Return the reply to a verb; `from_` stands for `from`."""
         return self.ask(("verb", verb), *((k.rstrip("_"), v) for k, v in arguments.items()))
 
-    def is_old(self, *items: Dated) -> bool:
-        """Return whether items are as they were before the visit: later ones may have changed."""
-        return all(item.datestamp < self.begun[: len(item.datestamp)] for item in items)
+    def is_old(self, *stamps: str) -> bool:
+        """Return whether records of these datestamps may not have changed during the visit."""
+        return all(stamp < self.begun[: len(stamp)] for stamp in stamps)
 
     def others(self) -> Iterator[OaiReply]:
         """Yield the replies that were saved, and not asked for."""

@@ -48,7 +48,9 @@ def check_windows(
     usable = [
         item
         for item in walk.items
-        if len(item.datestamp) == length and from_datestamp(item.datestamp) and talk.is_old(item)
+        if len(item.datestamp) == length
+        and from_datestamp(item.datestamp)
+        and talk.is_old(item.datestamp)
     ]
     for item in _spread(usable, 3):
         _check_window(talk, "D04", shape, item, item.datestamp)
@@ -67,11 +69,7 @@ def check_windows(
             seen = f"until {day}: {', '.join(before.codes) or listed}"
             talk.card.hold("D07", right, seen, request=before.number)
     if usable:
-        first = (
-            "1970-01-01"
-            if earliest and earliest.year > 1970
-            else str(row["earliestDatestamp"])[:10]
-        )
+        first = "1970-01-01" if earliest is None or earliest.year > 1970 else "0001-01-01"
         ends = {**shape, "from": first, "until": "2099-12-31"}
         wide = talk.ask(("verb", "ListIdentifiers"), *ends.items())
         if wide is not None and wide.page is not None:

@@ -15,7 +15,8 @@ class Exchange:
 
     `fields` are the first header field of each name, in lower case. `body` is unpacked. `size` is
     the number of its bytes, `seconds` the time until it was complete. `failures` counts earlier
-    attempts that failed. `redirected`: there was a redirect; `lost_query`: one without a query.
+    attempts that failed. `redirected`: there was a redirect; `lost_query`: one without a query;
+    `moved`: one for good.
     `code` is that of builder.http.errors. `coded` is the content coding, and `mislabelled` means
     that the body has another one.
     """
@@ -35,6 +36,7 @@ class Exchange:
     failures: int = 0
     lost_query: bool = False
     redirected: bool = False
+    moved: bool = False
 
     @property
     def verb(self) -> str:

@@ -219,7 +219,7 @@ def judge_walk(talk: Conversation, walk: PageWalk) -> None:
     by_name: dict[str, ListedItem] = {}
     for item in walk.items:
         earlier = by_name.setdefault(item.identifier, item)
-        if earlier is not item and talk.is_old(item, earlier):
+        if earlier is not item and talk.is_old(item.datestamp, earlier.datestamp):
             seen = f"{earlier.show()}, and {item.show()}"
             card.hold("L10", False, seen, item.identifier, item.request)
     card.applied.add("L10")
@@ -258,7 +258,7 @@ def _compare_page(
     if again.page is None or again.page.torn:
         return
     entries = again.page.entries
-    if not talk.is_old(*entries):
+    if not talk.is_old(*(entry.datestamp for entry in entries)):
         return
     others = [entry.identifier for entry in entries]
     seen = f"{len(names)} records, then {len({*names} & {*others})} of these"

@@ -46,6 +46,8 @@ _ATTRIBUTES = {
     "error": {"code"},
     "resumptionToken": {"cursor", "completeListSize", "expirationDate"},
 }
+_SCHEME = f"{OAI}oai-identifier"
+_DOMAIN = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*(?:\.[a-zA-Z][a-zA-Z0-9-]*)+")
 _EMAIL = re.compile(r"[^\s@:<>]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]{2,}")
 GRANULARITIES = {"YYYY-MM-DD": 10, "YYYY-MM-DDThh:mm:ssZ": 20}
 """Granularities (section 4.2), and the length of their dates."""
@@ -67,6 +69,8 @@ def judge_http(card: CheckCard, reply: OaiReply, now: datetime) -> bool:
     hold("H13", exchange.code != "too-large", exchange.trouble)
     hold("H14", exchange.size <= _LARGEST, f"{exchange.size:,} bytes")
     hold("H06", not exchange.lost_query, "the Location of a redirect has no arguments")
+    if not exchange.lost_query:
+        hold("H16", not exchange.moved, "a redirect for good")
     if slow or exchange.code == "too-large":
         return False
     if exchange.code == "content-coding":
@@ -210,6 +214,10 @@ def judge_identify(card: CheckCard, reply: OaiReply, base_url: str) -> Mapping[s
     hold("I06", row.get("deletedRecord") in ("no", "transient", "persistent"), "deletedRecord")
     elements = [] if reply.root is None else [*reply.root.iter()]
     row |= {local(e): text(e) for e in elements if local(e) == "repositoryIdentifier"}
-    schemes = sum(local(element) == "oai-identifier" for element in elements)
-    card.hold("I07", schemes <= 1, f"{schemes} schemes", request=reply.number)
+    schemes = [element for element in elements if local(element) == "oai-identifier"]
+    card.hold("I07", len(schemes) <= 1, f"{len(schemes)} schemes", request=reply.number)
+    for scheme in schemes:
+        domain = text(scheme.find(f"{{{_SCHEME}}}repositoryIdentifier"))
+        seen = f"{scheme.tag}: {domain!r}"
+        card.hold("I07", _DOMAIN.fullmatch(domain), seen, request=reply.number)
     return row

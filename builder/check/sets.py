@@ -75,14 +75,18 @@ def compare_lists(talk: Conversation, walk: PageWalk, others: Sequence[PageWalk]
     for other in others:
         for item in other.items:
             mine = first.setdefault(item.identifier, item)
-            if mine is not item and item.identifier not in doubled and talk.is_old(mine, item):
+            if (
+                mine is not item
+                and item.identifier not in doubled
+                and talk.is_old(mine.datestamp, item.datestamp)
+            ):
                 _compare_headers(talk, mine, item)
     for other in others:
         is_same = other.arguments == walk.arguments
         if is_same and walk.ended and walk.seconds:
             names = {item.identifier for item in walk.items}
             for item in other.items:
-                if talk.is_old(item):
+                if talk.is_old(item.datestamp):
                     seen = f"{other.verb} has it, {walk.verb} not"
                     card.hold("L12", item.identifier in names, seen, item.identifier, item.request)
             if other.ended and other.seconds and not walk.lost:
@@ -101,7 +105,11 @@ def _compare_headers(talk: Conversation, mine: ListedItem, item: ListedItem) -> 
 def check_items(talk: Conversation, walk: PageWalk) -> None:
     """Ask for a few single records and their formats, and compare these with the list."""
     doubled = walk.repeats()
-    usable = [item for item in walk.items if item.identifier not in doubled and talk.is_old(item)]
+    usable = [
+        item
+        for item in walk.items
+        if item.identifier not in doubled and talk.is_old(item.datestamp)
+    ]
     live = [item for item in usable if not item.deleted]
     dead = [item for item in usable if item.deleted]
     chosen = [*live[:1], *live[len(live) // 2 :][:1], *dead[:1]]
@@ -126,6 +134,13 @@ def check_items(talk: Conversation, walk: PageWalk) -> None:
                     _compare_headers(talk, item, mine)
             seen = f"listed as {item.show()}, GetRecord: {again}"
             talk.card.hold("L13", right, seen, where, reply.number)
+            if item is chosen[0] and "H07" in talk.card.applied:
+                sent = (("identifier", where), ("metadataPrefix", walk.prefix))
+                posted = talk.ask(("verb", "GetRecord"), *sent, method="POST", wrong=True)
+                if posted is not None:
+                    same = posted.page is not None and len(posted.page.entries) == len(entries)
+                    seen = f"GetRecord: status {posted.exchange.status}, {posted.codes}"
+                    talk.card.hold("H07", same, seen, where, posted.number)
         formats = talk.ask_verb("ListMetadataFormats", identifier=where)
         if formats is not None and formats.page is not None and not item.deleted:
             prefixes = [row.get("metadataPrefix", "") for row in formats.page.rows]

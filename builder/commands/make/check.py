@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.arguments import declare
-from builder.check.asker import AskBudget, RepositoryAsker, SavedAnswers
+from builder.check.asker import AskBudget, Asker, RepositoryAsker, SavedAnswers
 from builder.check.checks import CheckCard, load_checks
 from builder.check.comparison import join, read_report
 from builder.check.page import write_page
@@ -71,7 +71,7 @@ def run(context: Context) -> int:
         previous=previous,
     )
     headers = {name: value for _, name, value in arguments.header}
-    asker: RepositoryAsker | SavedAnswers
+    asker: Asker
     if (folder := Path(arguments.url)).is_dir():
         asker = SavedAnswers(folder)
     else:
@@ -89,7 +89,7 @@ def run(context: Context) -> int:
 
 def judge(
     context: Context,
-    asker: RepositoryAsker | SavedAnswers,
+    asker: Asker,
     options: VisitOptions,
     headers: Mapping[str, str],
     profiles: Sequence[Profile] = (),

@@ -28,7 +28,8 @@ NAMED = {
     "E02": "latin1-told cp1252 utf-16",
     "E04": "no-namespace",
     "E06": "no-date odd-date",
-    "E09": "redirect redirect-host moved",  # which echo what the redirect adds
+    "E09 H16": "moved",
+    "E09": "redirect redirect-host",  # which echo what the redirect adds
     "E01 E09": "echoed-from",  # beside a `from` of the request, it stands there twice
     "L01": "same-token token-cycle fresh-tokens",
     "L01 L05": "empty-pages",
