@@ -42,11 +42,9 @@ class SetPages:
         plan: dict[datetime, Sequence[int]] = dict.fromkeys(left, ())
         earlier = len(chain.shared)
         for stamp, share in self.shares.get(spec, {}).items():
-            count = len(share.firsts)
-            plan[stamp] = ()
-            if stamp in left or not self.is_sharing:
-                continue
-            if is_shareable(share.records, count, earlier, self.limit):
-                plan[stamp] = share.firsts
-                earlier += count
+            pages = share.firsts if self.is_sharing and stamp not in left else ()
+            if not is_shareable(share.records, len(pages), earlier, self.limit):
+                pages = ()
+            plan[stamp] = pages
+            earlier += len(pages)
         return plan

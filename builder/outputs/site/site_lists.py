@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain as joined
-from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
 from builder.outputs.site.chain import ChainSegment, PageChain, PageFrame, list_spans
@@ -182,8 +181,8 @@ class SiteSnapshot:
         ranges = chain.ranges(self.spans(list_))
         stamps = {f: segment.instant for segment in chain.segments for f in segment.firsts}
         shares = defaultdict[str, dict[datetime, SetShare]](dict)
-        behind = {page: span for page, span in ranges.items() if page >= first}
-        for page, counts in self.count_sets(list_, behind).items():
+        pages = {page: span for page, span in ranges.items() if page >= first}
+        for page, counts in self.count_sets(list_, pages).items():
             for spec, records in counts.items():
                 share = shares[spec].setdefault(stamps[page], SetShare())
                 share.records += records
@@ -218,9 +217,8 @@ class SiteSnapshot:
         for batch in joined.from_iterable(self._read(headers, span) for span in runs):
             is_sifted = self._sifts(list_.format)
             records = select_available(batch, list_.format) if is_sifted else batch
-            places = ((bisect_right(firsts, record.position), record.sets) for record in records)
-            for (place, specs), same in groupby(places):
-                number = sum(1 for _ in same)
+            places = Counter((bisect_right(firsts, r.position), r.sets) for r in records)
+            for (place, specs), number in places.items():
                 above = {*joined.from_iterable(map(oai_name.set_lineage, specs))}
                 counts[firsts[place - 1]].update(dict.fromkeys(above, number))
         return counts

@@ -204,6 +204,23 @@ def test_a_harvest_in_progress_loses_nothing(
         assert harvester.state == {r[0]: r for r in folder_of(world).harvest("r", "oai_dc", spec)}
 
 
+@pytest.mark.parametrize(
+    ("records", "pages", "earlier", "is_shared"),
+    [
+        (99, 99, 0, True),  # short
+        (99, 50, 50, False),  # short each time, and often
+        (101, 8, 0, True),  # dense
+        (101, 9, 0, False),
+        (9000, 360, 500, True),
+        (9000, 361, 0, False),
+    ],
+)
+def test_a_set_shares_pages_if_it_is_short_or_dense(
+    records: int, pages: int, earlier: int, is_shared: bool
+) -> None:
+    assert chain.is_shareable(records, pages, earlier, 100) is is_shared
+
+
 def test_an_item_that_left_a_set_is_deleted_there(world: World) -> None:
     """In the list of all records it is live, so that the set has a page of that publish."""
     world.add([make_page(number) for number in range(1, 12)], **SITE)
