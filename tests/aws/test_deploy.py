@@ -6,6 +6,7 @@ One stack for all; the tests follow one another, as a stack's life does.
 import json
 import re
 import shutil
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -138,6 +139,21 @@ def test_what_is_published_from_here_is_harvested_there(store: Archive, endpoint
     assert f"<baseURL>https://{endpoint.host}/oai</baseURL>" in identify
     assert "<repositoryName>Archiv</repositoryName>" in identify
     assert "<adminEmail>keeper@archive.example.org</adminEmail>" in identify
+
+
+def test_a_check_finds_nothing_but_the_address_of_the_emulator(
+    store: Archive, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    """`sheaf check` after a deploy, with the page that one would look at."""
+    page, host = tmp_path / "card.html", f"Host: {endpoint.host}"
+    line = store.line("check", endpoint.url, "--json", "--header", host, "--html", page)
+    done = subprocess.run(line, env=store.all, capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout)
+    failed = {row["number"]: row for row in report["checks"] if row["state"] == "failed"}
+    grave = {number for number, row in failed.items() if row["severity"] != "advice"}
+    assert grave <= {"I01"}, [failed[number]["findings"] for number in grave]
+    assert report["facts"]["records"] == len(known(store))
+    assert endpoint.url in page.read_text("utf-8")
 
 
 def test_archived_bytes_are_had_from_where_they_lie(
