@@ -139,10 +139,11 @@ def judge_envelope(card: CheckCard, reply: OaiReply, base_url: str, now: datetim
     hold("E08", named, f"request is {text(request)!r}, baseURL {base_url!r}")
     attributes = {} if request is None else dict(request.attrib)
     if UNREADABLE & {*reply.codes}:
-        hold("A14", not attributes, f"attributes of request: {attributes}")
+        hold("A14", not attributes, f"request has {_list_pairs(attributes)}")
     elif request is not None:
         sent = dict(exchange.arguments)
-        hold("E09", attributes == sent, f"attributes of request: {attributes}, sent: {sent}")
+        seen = f"request has {_list_pairs(attributes)}; sent were {_list_pairs(sent)}"
+        hold("E09", attributes == sent, seen)
     codes = [element.get("code", "") for element in root if local(element) == "error"]
     for code in codes:
         hold("E11", code in CODES, f"the error {code!r}")
@@ -158,6 +159,10 @@ def judge_envelope(card: CheckCard, reply: OaiReply, base_url: str, now: datetim
             identifier = text(header.find(f"{{{OAI}}}identifier"))
             seen = f"it has {', '.join(map(local, rest))}"
             card.hold("X03", not rest, seen, identifier, number)
+
+
+def _list_pairs(pairs: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in pairs.items()) or "no attributes"
 
 
 def _structure_faults(element: Element) -> Iterator[str]:

@@ -106,9 +106,10 @@ def summarize(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _facts(result: Visit) -> dict[str, Any]:
     walk, row = result.walk, result.identify
     seconds = walk.seconds if walk else []
+    count = walk and (walk.count if walk.ended and walk.size is None else walk.size)
     return {
         "base_url": row.get("baseURL", ""),
-        "records": (walk.count if walk.ended else walk.size) if walk and walk.seconds else None,
+        "records": count if walk and walk.seconds else None,
         "formats": [
             {
                 "prefix": form.get("metadataPrefix", ""),
