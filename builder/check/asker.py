@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-from builder.check.exchange import Arguments, Exchange, address
+from builder.check.exchange import Arguments, Exchange
 from builder.errors import UsageError
 from builder.http import responses
-from builder.http.client import FetchRequest, HttpClient
+from builder.http.client import FetchRequest, HttpClient, add_arguments, own_headers
 from builder.http.cookies import Cookies
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import PASSING_STATUSES, Limits, find_wish
@@ -57,10 +57,9 @@ class RepositoryAsker:
         budget: AskBudget,
     ) -> None:
         self.base_url = base_url
-        self._headers = headers
         self._limits = limits
         self._budget = budget
-        own = replace(client, credentials=self._credentials, keep_alive=True)
+        own = replace(client, credentials=own_headers(base_url, headers), keep_alive=True)
         self._client = replace(own, cookies=Cookies())
         self._bare = own
         """A client without cookies."""
@@ -112,7 +111,7 @@ class RepositoryAsker:
         self, arguments: Arguments, method: str, coding: str, cookies: bool
     ) -> Exchange | None:
         client = self._client if cookies else self._bare
-        url, form = address(self.base_url, arguments), b""
+        url, form = add_arguments(self.base_url, arguments), b""
         headers = {"Accept": _ACCEPT, "Accept-Encoding": coding}
         if method == "POST":
             url, form = self.base_url, urlencode(arguments).encode()
@@ -147,11 +146,6 @@ class RepositoryAsker:
                 raise
             return None
         return replace(exchange, seconds=round(client.clock() - begun, 3))
-
-    def _credentials(self, url: str) -> Mapping[str, str]:
-        parts, own = urlsplit(url), urlsplit(self.base_url)
-        safe = parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
-        return self._headers if safe else {}
 
 
 def _head(exchange: Exchange, response: Response) -> Exchange:
@@ -211,7 +205,7 @@ class SavedAnswers:
             yield self._exchange(arguments, body)
 
     def _exchange(self, arguments: Arguments, body: bytes) -> Exchange:
-        url = address(self.base_url, arguments)
+        url = add_arguments(self.base_url, arguments)
         return Exchange(arguments, url, status=200, body=body, size=len(body))
 
 

@@ -51,8 +51,3 @@ class Exchange:
         if self.method == "POST":
             words += ["-d", urlencode(self.arguments)]
         return shlex.join([*words, self.url])
-
-
-def address(base_url: str, arguments: Arguments) -> str:
-    """Return the URL of a request by GET."""
-    return f"{base_url}{'&' if '?' in base_url else '?'}{urlencode(arguments)}"

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from builder import distribution
 from builder.http import connections, errors, politeness, responses
@@ -46,6 +46,23 @@ def agent_of(comment: str) -> str:
     """Return a User-Agent: the product, its version and a comment."""
     named = f"{PRODUCT}/{distribution.version()} {comment}".rstrip()
     return named.encode("ascii", "replace").decode()
+
+
+def own_headers(base_url: str, headers: Mapping[str, str]) -> Callable[[str], Mapping[str, str]]:
+    """Return the credentials of a client: for URLs of this host and scheme, or over TLS, alone."""
+    own = urlsplit(base_url)
+
+    def choose(url: str) -> Mapping[str, str]:
+        parts = urlsplit(url)
+        is_own = parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
+        return headers if is_own else {}
+
+    return choose
+
+
+def add_arguments(base_url: str, arguments: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:
+    """Return a URL with arguments behind those that it has."""
+    return f"{base_url}{'&' if '?' in base_url else '?'}{urlencode(arguments)}"
 
 
 def check_contact(settings: Configuration) -> None:

@@ -15,10 +15,10 @@ from email.message import Message
 from functools import partial
 from html import unescape
 from time import gmtime, strftime
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from builder.http import responses
-from builder.http.client import FetchRequest, HttpClient
+from builder.http.client import FetchRequest, HttpClient, add_arguments, own_headers
 from builder.http.cookies import Cookies
 from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
@@ -82,10 +82,8 @@ class OaiClient:
 
     def __init__(self, base_url: str, client: HttpClient, settings: OaiSettings) -> None:
         self._base = base_url
-        self._own = urlsplit(base_url)
-        self._client = replace(
-            client, credentials=self._credentials, keep_alive=True, cookies=Cookies()
-        )
+        credentials = own_headers(base_url, settings.headers)
+        self._client = replace(client, credentials=credentials, keep_alive=True, cookies=Cookies())
         self._settings = settings
         self._pool = ThreadPoolExecutor(1, "harvest-ahead")
         self._ahead: tuple[str, Future[_Came]] | None = None
@@ -123,7 +121,7 @@ class OaiClient:
     def _attempt(self, arguments: Mapping[str, str]) -> ListPage | _Trouble:
         retries = self._settings.retry.retries
         try:
-            status, headers, data = self._come(self._url(arguments))
+            status, headers, data = self._come(add_arguments(self._base, arguments))
         except FetchError as failure:
             often = min(retries, _FEW) if failure.code in _LASTING else retries
             return _Trouble(str(failure), often, later=failure.code in _UNREACHED)
@@ -155,15 +153,12 @@ class OaiClient:
             return _refusal(status, retries)
         return page
 
-    def _url(self, arguments: Mapping[str, str]) -> str:
-        return f"{self._base}{'&' if '?' in self._base else '?'}{urlencode(arguments)}"
-
     def _look_ahead(self, data: bytes) -> None:
         """Fetch the next page while this one is processed."""
         match = _TOKEN.search(data, max(0, len(data) - _TAIL))
         with contextlib.suppress(UnicodeDecodeError):
             if match and (token := unescape(match[1].decode()).strip()):
-                url = self._url({"verb": "ListRecords", "resumptionToken": token})
+                url = add_arguments(self._base, {"verb": "ListRecords", "resumptionToken": token})
                 if self._ahead is None or self._ahead[0] != url:  # a token may be valid only once
                     self._ahead = url, self._pool.submit(self._fetch, url)
 
@@ -198,11 +193,6 @@ class OaiClient:
         elif before.scheme == "https" != after.scheme:
             self._settings.say(f"{self._base} redirects to an unencrypted address: {base}")
         self._base = base
-
-    def _credentials(self, url: str) -> Mapping[str, str]:
-        parts, own = urlsplit(url), self._own
-        safe = parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
-        return self._settings.headers if safe else {}
 
 
 def _refusal(status: int, retries: int) -> _Trouble:

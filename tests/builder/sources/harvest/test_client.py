@@ -223,7 +223,7 @@ def test_headers_of_ones_own_never_go_in_the_clear_where_they_did_not(
 ) -> None:
     told: list[str] = []
     with closing(client(base, Waits(), say=told.append, headers={"X-Key": "k"})) as exchange:
-        assert ("X-Key" in exchange._credentials(place)) == sent
+        assert ("X-Key" in exchange._client.credentials(place)) == sent
         exchange._move(f"{base}?verb=Identify", place)
     assert ["encrypted" in one for one in told] == (
         [True] if place == "http://a.cz/oai" else [False] * (not sent)
