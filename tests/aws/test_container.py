@@ -20,7 +20,7 @@ FILE = ROOT / "infra" / "Containerfile"
 ENGINES = ("docker", "podman")
 
 
-SENT = ("builder", "functions", "templates", "infra")
+SENT = ("builder", "functions", "templates", "sheaf_archive", "infra")
 SENT_FILES = ("pyproject.toml", "README.md", "LICENSE", "requirements.lock")
 """What of the repository the image is built from."""
 
