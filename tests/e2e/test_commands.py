@@ -321,13 +321,15 @@ def test_no_copy_is_put_into_the_store(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     store = place or str(tmp_path / "store")
+    if not place:
+        Path(store).mkdir()
     for inside in ("/sub", "/records/sub/"):
         result = sheaf("copy", "--store", store, store + inside)
         assert (result.code, result.out) == (2, "")
         assert "is inside the store" in one_line(result.err)
     if not place:  # a name that begins like the store's is another place
         assert "nothing is published" in sheaf("copy", "--store", store, f"{store}2").err
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ([] if place else ["store"])
 
 
 def test_a_taken_port(published: Home) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from builder.errors import UsageError
 from builder.exports.restore import endpoint
 from builder.exports.restore.captures import (
     CaptureBytes,
@@ -25,7 +24,6 @@ from builder.http.politeness import HostPolicy, HostQueue
 from builder.http.settings import Proxies, http_settings, proxies
 from builder.snapshot import recovery
 from builder.store.context import Context
-from builder.store.folder import FolderStore
 from functions.content import assembly, terms
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.contents import ArchivedContents
@@ -149,8 +147,6 @@ def open_source(
         asking = EndpointClient(client, http.limits(), http.retry_policy())
         return EndpointSource(endpoint.base(address), asking)
     store = context.store
-    if isinstance(store, FolderStore) and not store.root.is_dir():
-        raise UsageError(f"{address} is neither a folder nor the URL of a server")
     with ExitStack() as stack:
         reader = open_reader(
             *context.store_uri(), context.configuration, context.reading_environment

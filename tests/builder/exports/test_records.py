@@ -133,7 +133,7 @@ def test_each_part_is_a_valid_answer(filled: World, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_exported_is_one_line(world: World, tmp_path: Path) -> None:
-    assert "nothing is published" in export(world, "jsonl", tmp_path / "a").err
+    assert "there is no such folder" in export(world, "jsonl", tmp_path / "a").err
     world.add([capture(1)])
     for more, text in (
         (("--since", 0), "there was no such snapshot"),

@@ -119,7 +119,7 @@ def test_faults_of_usage_are_told_in_one_line(
 
 def test_a_source_that_is_none_is_told_in_one_line(shelf: Shelf, tmp_path: Path) -> None:
     site = tmp_path / "site"
-    assert "is neither a folder" in refused(tmp_path / "none", site)
+    assert "there is no such folder" in refused(tmp_path / "none", site)
     (tmp_path / "empty").mkdir()
     assert "nothing is published" in refused(tmp_path / "empty", site)
     assert "expected the URL of an endpoint" in refused("http://a.cz/oai?verb=Identify", site)
