@@ -42,10 +42,11 @@ def map_tasks(
             yield work(task, advance)
         return
     context = multiprocessing.get_context("spawn")
-    reports = context.Queue()
-    reports.cancel_join_thread()  # what is left in it when the work ends early is not needed
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
+    with defer_interrupts():  # Python warns of a semaphore that is half made
+        reports = context.Queue()
+        reports.cancel_join_thread()  # what is left in it when the work ends early is not needed
+        pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
     futures: deque[Future[R]] = deque()
     try:
         for task in tasks:
