@@ -79,7 +79,7 @@ def test_every_kind_of_page_is_reached(site: Reached) -> None:
         "captures",
         "captures-exact-400",
         "record-deleted-404",
-        "record-deleted",
+        "record-deleted-410",
         "record-WebPage",
         "record-Book",
         "record-Collection",
@@ -190,7 +190,8 @@ def test_the_calendar_marks_what_changed(reader: Reader) -> None:
         page = open_page(f"/captures?url={HOME}&match=exact").page
         for label in ("2007-01: 1, changed", "2024-02: 1, redirect", "2024-03: 1, error"):
             assert page.get_by_label(label, exact=True).count() == 1
-        assert page.locator(".legend").inner_text().split() == ["changed", "redirect", "error"]
+        marks = ["first", "changed", "redirect", "error"]
+        assert page.locator(".legend").inner_text().split() == marks
 
 
 def test_a_month_of_the_calendar_leads_to_its_captures(reader: Reader) -> None:
