@@ -119,10 +119,12 @@ class SiteBench:
             pool.apply(self.publish, values)
 
 
-def _compare(one: Path, other: Path) -> int:
+def _compare(whole: Path, resumed: Path) -> int:
     """Return how many files differ or are only in one of two folders."""
-    sides = [{p.relative_to(root) for p in root.rglob("*") if p.is_file()} for root in (one, other)]
-    _, different, failed = filecmp.cmpfiles(one, other, sides[0] & sides[1], shallow=False)
+    sides = [
+        {p.relative_to(root) for p in root.rglob("*") if p.is_file()} for root in (whole, resumed)
+    ]
+    _, different, failed = filecmp.cmpfiles(whole, resumed, sides[0] & sides[1], shallow=False)
     return len(sides[0] ^ sides[1]) + len(different) + len(failed)
 
 

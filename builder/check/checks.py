@@ -27,7 +27,7 @@ class Check:
     title: str
     section: str
     severity: str
-    means: str
+    consequence: str
     mend: str
     software: Mapping[str, str] = field(default_factory=dict)
 

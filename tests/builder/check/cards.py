@@ -15,7 +15,7 @@ def make_check(number: str, severity: str = "breaks", **fields: Any) -> dict[str
         "title": f"The rule {number} holds",
         "section": "3.5.1",
         "severity": severity,
-        "means": f"Harvesters suffer from {number}.",
+        "consequence": f"Harvesters suffer from {number}.",
         "mend": f"Mend {number}.",
         "software": {"DSpace": "Update the index.", "EPrints": "Edit the script."},
         "state": "failed",

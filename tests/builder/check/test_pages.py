@@ -108,7 +108,7 @@ def test_each_check_has_words_for_all_readers() -> None:
     for number, check in load_checks().items():
         assert check.severity in words["severities"], number
         assert check.title[-1:] not in ("", "."), number
-        assert check.means.endswith("."), number
+        assert check.consequence.endswith("."), number
         assert check.mend.endswith("."), number
         assert not re.fullmatch(r"[A-Z]\d+", number) or number[0] in words["groups"], number
 
