@@ -138,12 +138,12 @@ def test_lines_have_at_most_100_characters(name: str) -> None:
     assert long == []
 
 
-def test_the_documentation_has_at_most_30_400_words() -> None:
+def test_the_documentation_has_at_most_32_000_words() -> None:
     """Code counts; the pipes and rules of tables do not, nor what is made from tables in code."""
     made = ("docs/reference/cli.md", "docs/reference/checks.md")
     written = [name for name in DOCUMENTS[1:] if name not in made]
     words = [w for name in written for w in text(name).split() if re.search(r"\w", w)]
-    assert len(words) <= 30_400
+    assert len(words) <= 32_000
 
 
 def test_messages_that_are_explained_are_those_of_the_code() -> None:
