@@ -4,6 +4,7 @@ A file is TOML: tables of texts. A text may have fields in braces. A text that a
 taken from English. An operator's own folder may replace files and add languages.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from pathlib import Path
 
 from functions.snapshot.errors import ConfigurationError
 
+_DATE = re.compile(
+    r"([0-9]{4})(?:-(0[1-9]|1[0-2])(?:-([0-9]{2})(?:T([0-9]{2}:[0-9]{2}).*Z)?)?)?"
+)
 FALLBACK = "en"
 FOLDER = "languages"
 
@@ -45,6 +49,22 @@ class Language:
             value, unit = value / 1000, larger
         text = f"{value:.0f}" if unit == "B" or value >= 99.95 else f"{value:.3g}"
         return f"{text.replace('.', self.texts['format.point'])} {unit}"
+
+    def write_date(self, text: str) -> str:
+        """Return a date (W3CDTF) in words: year, month or day, with its minute in UTC if it has one.
+
+        A text of another form is unchanged.
+        """
+        match = _DATE.fullmatch(text)
+        if match is None:
+            return text
+        year, month, day, minute = match.groups()
+        if not month:
+            return str(year)
+        name = self.texts["date.of" if day else "date.names"].split()[int(month) - 1]
+        form = self.texts["date.day" if day else "date.month"]
+        words = form.format(day=int(day or 0), month=name, year=year)
+        return f"{words}, {minute} UTC" if minute else words
 
 
 @cache

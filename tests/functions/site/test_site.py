@@ -375,6 +375,24 @@ def test_every_language_has_every_text() -> None:
     assert used <= english.keys()
 
 
+@pytest.mark.parametrize(
+    ("text", "english", "czech"),
+    [
+        ("2026", "2026", "2026"),
+        ("2026-01", "January 2026", "leden 2026"),
+        ("2026-11-05", "5 November 2026", "5. listopadu 2026"),
+        ("2026-11-05T07:08:09.5Z", "5 November 2026, 07:08 UTC", "5. listopadu 2026, 07:08 UTC"),
+        ("2026-13", "2026-13", "2026-13"),
+        ("c1998", "c1998", "c1998"),
+        ("", "", ""),
+    ],
+)
+def test_a_date_is_written_in_words(text: str, english: str, czech: str) -> None:
+    languages = read_languages((TEMPLATES,))
+    assert languages["en"].write_date(text) == english
+    assert languages["cs"].write_date(text) == czech
+
+
 def test_an_operator_adds_a_language_and_replaces_a_page(tmp_path: Path) -> None:
     (tmp_path / "languages").mkdir()
     (tmp_path / "site").mkdir()
