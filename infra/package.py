@@ -1,10 +1,8 @@
 """Packs a function of template.yaml: what it imports, for its processor, as bytecode.
 
     python3.13 infra/package.py FUNCTION arm64|x86_64 FOLDER
-    python3.13 infra/package.py job FOLDER
 
-FUNCTION is one of FUNCTIONS below. `job` writes what Containerfile needs: requirements.txt, and the
-operator's own files in the folder `work`.
+FUNCTION is one of FUNCTIONS below.
 
 The versions are those of requirements.lock, held to its hashes. Run by package.mk, and with the
 Python that the function runs on, because only that one's bytecode is of use there.
@@ -117,25 +115,6 @@ FUNCTIONS = {
         ("publicsuffixlist",),
     ),
 }
-
-
-# A container has no boto3 by itself.
-JOB = (
-    *FUNCTIONS["PublishFunction"].packages,
-    *("boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"),
-    # A publish makes own records anew whose formats have changed.
-    *("lxml", "pymarc", "xxhash"),
-)
-"""Names in requirements.lock, all that `sheaf publish` needs in the container of a job."""
-
-
-def prepare_job(target: Path) -> None:
-    """Fill the folder `target` with what the container of a job is built from, beside the wheel."""
-    (target / "work").mkdir(parents=True, exist_ok=True)
-    lock = (ROOT / "requirements.lock").read_text("utf-8")
-    (target / "requirements.txt").write_text(locked(lock, JOB), "utf-8")
-    for path in _configuration(ROOT):
-        _copy(ROOT / path, target / "work" / path)
 
 
 def pack(name: str, architecture: str, target: Path) -> None:
@@ -264,7 +243,4 @@ def _compile(contents: Contents, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "job":
-        prepare_job(Path(sys.argv[2]))
-    else:
-        pack(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    pack(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

@@ -75,6 +75,14 @@ prepare() {
   cat "${PINS[@]}" > "$TOOLS/.ready"
 }
 
+# obtain COMMAND: installs the package of a command that is missing; what lacks it is skipped later.
+obtain() {
+  command -v "$1" > /dev/null && return
+  command -v apt-get > /dev/null || return 0
+  { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$1"; } > /dev/null 2>&1 ||
+    echo "$1 cannot be installed: the container is not proved" >&2
+}
+
 python=$(python313)
 [ -n "$python" ] || skip "there is no Python 3.13; PYTHON313=... names one"
 command -v make > /dev/null || skip "there is no make, by which the functions are built"
@@ -82,6 +90,8 @@ if ! cat "${PINS[@]}" | cmp --silent - "$TOOLS/.ready"; then
   echo "installing what the proofs need into $TOOLS ..." >&2
   prepare "$python"
 fi
+obtain buildah
+obtain mmdebstrap
 # The functions are packed by make: by this Python, and not as a part of a make that runs already.
 export PYTHON313="$PWD/$TOOLS/bin/python"
 unset MAKEFLAGS MFLAGS MAKELEVEL

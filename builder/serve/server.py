@@ -7,6 +7,7 @@ authority of a target in absolute form.
 
 import errno
 import io
+import json
 import logging
 import multiprocessing
 import os
@@ -16,6 +17,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import Any
@@ -261,6 +263,27 @@ class LogFile(WatchedFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
         """Raise the error that is being handled."""
         raise
+
+
+class JsonLines(logging.Handler):
+    """Writes errors and messages to standard error, each as a JSON object in a line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; a traceback is a field of it."""
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        entry = {
+            "time": when.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["trace"] = logging.Formatter().formatException(record.exc_info)
+        to_standard_error(json.dumps(entry, separators=(",", ":")))
+
+    def install(self) -> None:
+        """Take what Sheaf logs in this process, and in those that it starts."""
+        _LOG.handlers = [self]
+        _LOG.setLevel(logging.INFO)
 
 
 def to_standard_error(line: str) -> None:

@@ -14,8 +14,8 @@ These rules ensure that no harvester ever misses a change:
    which the pointer was not read; a still later snapshot may be in effect by then.
 4. The last page of a list needs a new reading. It says that nothing more follows, so it must not be
    older than the pages before it: the harvester may start its next harvest at their responseDate.
-5. If the store does not respond for a while, a cached reading serves longer, by rule 3. The last
-   page of a list and refusals wait, by rule 4.
+5. If the store does not respond for a while, a cached reading serves longer, by rule 3. Nobody who
+   may take one waits for a store that hangs. The last page of a list and refusals wait, by rule 4.
 6. A reader first compares the pointer with the witness (functions.snapshot.pointer). It never
    answers from an older snapshot than before. If the pointer goes back, an old copy of it was
    restored. The reader then continues with the newest pointer that it has read, as long as the
@@ -29,7 +29,7 @@ These rules ensure that no harvester ever misses a change:
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -43,6 +43,8 @@ _LOG = logging.getLogger("sheaf")
 
 STALE = timedelta(minutes=5)
 """Maximum age of a cached reading while the store fails: records withdrawn since still show."""
+_MOMENT = 0.5
+"""Seconds for which the store may take before a cached reading serves; S3 takes a tenth of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +83,57 @@ class AsOf:
         self._seen: Pointer | None = None
         """The newest pointer that was ever read."""
         self._warned = False
+        self._flight: Future[PointerReading] | None = None
+        self._is_slow = False  # True: who has a cached reading does not wait
 
     def reading(self, *, fresh: bool = False) -> PointerReading:
         """Return a reading; a cached one if it is young enough and `fresh` is False.
 
         Raises NothingPublished if no snapshot is in effect, StoreError if the store fails.
         """
-        if not fresh and (cached := self._young(self._keep)) is not None:
+        if fresh:
+            return self._read_now()
+        if (cached := self._young(self._keep)) is not None:
             return cached
+        cached = self._young(max(STALE, self._keep))
+        flight, is_own = self.begin()
+        patience = None if cached is None else 0 if self._is_slow else _MOMENT
         try:
-            reading = self._read()
-        except StoreUnavailable:
-            if not fresh and (cached := self._young(max(STALE, self._keep))) is not None:
-                return cached
-            raise
+            reading = flight.result(patience)
+        except (TimeoutError, StoreUnavailable):
+            if cached is None:
+                raise
+            self._is_slow |= not flight.done()
+            return cached
+        # One that was begun for another request may be older than the page before (rule 4).
+        return reading if is_own else replace(reading, cached=True)
+
+    def begin(self) -> tuple[Future[PointerReading], bool]:
+        """Return the reading in progress; with True a new one, if there was none.
+
+        However many wait for a store that hangs, it has one thread.
+        """
+        with self._lock:
+            if self._flight is not None and not self._flight.done():
+                return self._flight, False
+            flight = self._flight = Future[PointerReading]()
+        read = s3_request.carry_tally(self._fly)
+        threading.Thread(target=read, args=(flight,), daemon=True).start()
+        return flight, True
+
+    def _fly(self, flight: Future[PointerReading]) -> None:
+        try:
+            reading = self._read_now()
+        except BaseException as error:  # noqa: BLE001 - raised by `result`
+            self._is_slow = isinstance(error, StoreUnavailable)
+            flight.set_exception(error)
+        else:
+            self._is_slow = False
+            flight.set_result(reading)
+
+    def _read_now(self) -> PointerReading:
+        """Read the pointer, and cache the reading."""
+        reading = self._read()
         # The store is read outside the lock, so that no thread waits for another's slow read. If
         # two threads race, either reading may be cached: each is true for its own instant.
         with self._lock:

@@ -1,5 +1,7 @@
 """`sheaf serve` in several processes: they answer as one."""
 
+import json
+import logging
 import os
 import signal
 import subprocess
@@ -12,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from builder.serve.server import JsonLines
 from tests.e2e.conftest import Home
 from tests.e2e.test_server import SECONDS, entries, fetched, published, running
 
@@ -94,6 +97,23 @@ def test_a_worker_that_dies_is_started_again(published: Home) -> None:
         fetched(url)
         assert f"Worker (pid:{first}) was sent SIGKILL" in errors.read_text()
         assert "Traceback" not in errors.read_text()
+        # Every line of standard error is for a collector of logs, errors too.
+        rows = [json.loads(line) for line in errors.read_text().splitlines()]
+        assert all(("level" in row) != ("method" in row) and row["time"] for row in rows)
+
+
+def test_an_error_is_a_line_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.Logger("own")
+    log.addHandler(JsonLines())
+    try:
+        raise ValueError("line\nand another")
+    except ValueError:
+        log.exception("a request was not answered: %a", "/oai")
+    (line,) = capsys.readouterr().err.splitlines()
+    row = json.loads(line)
+    assert (row["level"], row["message"]) == ("error", "a request was not answered: '/oai'")
+    assert row["trace"].startswith("Traceback")
+    assert row["trace"].endswith("ValueError: line\nand another")
 
 
 @pytest.mark.sampled(5)
@@ -108,7 +128,8 @@ def test_the_server_ends_with_its_workers(
         os.kill(process.pid, number)
         assert process.wait(SECONDS) == 0
         assert not any(Path(f"/proc/{worker}").exists() for worker in found)
-        assert "\nstopped\n" in errors.read_text()
+        last = json.loads(errors.read_text().splitlines()[-1])
+        assert (last["level"], last["message"]) == ("info", "stopped")
         with pytest.raises(OSError):
             fetched(url)
         idle.close()

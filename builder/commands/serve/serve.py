@@ -1,13 +1,14 @@
 """`sheaf serve`."""
 
 import argparse
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from builder.arguments import declare
 from builder.serve.kept_pages import KeptPages
-from builder.serve.server import Server, compress, open_log
+from builder.serve.server import JsonLines, Server, compress, open_log
 from builder.serve.shared_answers import SharedAnswers
 from builder.serve.site_folder import SiteFolder
 from builder.snapshot import recovery
@@ -18,6 +19,8 @@ from functions.http.wsgi import WsgiApplication
 from functions.site.server import open_site
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.store.scratch import Scratch
+
+_LOG = logging.getLogger("sheaf")
 
 _ROWS = 8 << 20
 """Bytes of memory for rows per concurrent request: two row groups, so that twice as many harvesters
@@ -52,12 +55,13 @@ def run(context: Context) -> int:
 
     It runs until it is interrupted. Its state is at /health.
     """
+    JsonLines().install()
     if context.arguments.site is not None:
         return _serve_site(context, Path(context.arguments.site))
     try:
         recovery.current(context.store)[0].require_newest()
     except NothingPublished:
-        context.say("nothing is published yet: until `sheaf publish`, all answers are 503")
+        _LOG.warning("nothing is published yet: until `sheaf publish`, all answers are 503")
     settings = context.configuration
     if context.arguments.content:
         settings = settings.having("content.serve", True)
@@ -69,7 +73,7 @@ def run(context: Context) -> int:
             scratch = Scratch()
             pages = scratch.path
         except StoreError as error:  # all pages are rendered
-            context.say(f"no page is kept: {error}")
+            _LOG.warning("no page is kept: %s", error)
     cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):  # not on macOS; the process may use fewer
         cores = len(os.sched_getaffinity(0))
@@ -85,7 +89,7 @@ def run(context: Context) -> int:
         lambda: _announce(context, settings, server.url),
     )
     server.run()
-    context.say("stopped")
+    _LOG.info("stopped")
     return 0
 
 
@@ -102,7 +106,7 @@ def _serve_site(context: Context, root: Path) -> int:
         lambda _: (application, lambda: None), arguments.host, arguments.port, 1, announce
     )
     server.run()
-    context.say("stopped")
+    _LOG.info("stopped")
     return 0
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from functions.http import health, service
 from functions.snapshot.errors import StoreError
+from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from tests.functions.oai.client import Client, Page, content
 from tests.functions.oai.validity import valid
@@ -240,14 +241,15 @@ def test_health_needs_no_place_and_does_not_wait_for_a_store_that_hangs(
 ):
     monkeypatch.setattr(health, "_SECONDS", 0.05)
     client = Client(repository, clock, serve_concurrent=1)
-    answers, pointer, hangs = [], repository.pointer, threading.Event()
+    answers, manifest, hangs = [], repository.manifest, threading.Event()
 
-    def ask_health() -> Pointer:
-        repository.pointer = pointer
+    def ask_health(number: int) -> Manifest:
+        repository.manifest = manifest
         answers.append(client.raw(path="/health"))
-        return pointer()
+        return manifest(number)
 
-    repository.pointer = ask_health
+    repository.manifest = ask_health
+    pointer = repository.pointer
     assert client.get("Identify").codes == []
     assert json.loads(answers[0]["body"])["status"] == "ok"
     repository.pointer = lambda: hangs.wait() and pointer()

@@ -1,11 +1,13 @@
 """The present: readings, kept ones, and clocks."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from functions.reading import as_of
 from functions.reading.as_of import AsOf
 from functions.snapshot.errors import NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import Pointer
@@ -99,6 +101,32 @@ def test_where_the_store_does_not_answer_a_kept_reading_serves_for_longer(two, c
         here.reading()
     away = False
     assert here.reading().entry.snapshot == 2
+
+
+def test_nobody_with_a_cached_reading_waits_for_a_store_that_hangs(two, clock, monkeypatch):
+    monkeypatch.setattr(as_of, "_MOMENT", 0.05)
+    pointer, answers, begun = two.pointer, threading.Event(), []
+
+    def hang():
+        begun.append(clock())
+        assert answers.wait(20)
+        return pointer()
+
+    here = present(two, clock)
+    first = here.reading()
+    two.pointer = hang
+    clock.move(60)
+    assert here.reading().instant == first.instant
+    monkeypatch.setattr(as_of, "_MOMENT", 3600)  # only the first waits for a moment
+    for _ in range(100):
+        assert here.reading().instant == first.instant
+    assert len(begun) == 1
+    flight, is_own = here.begin()
+    assert not is_own
+    answers.set()
+    assert flight.result(20).entry.snapshot == 2
+    clock.move(60)
+    assert not here.reading().cached  # the store answers again, so it is waited for
 
 
 @pytest.mark.parametrize(("keep", "seconds"), [(0, 0), (2, -1)])
