@@ -13,9 +13,7 @@ from pathlib import Path
 
 from functions.snapshot.errors import ConfigurationError
 
-_DATE = re.compile(
-    r"([0-9]{4})(?:-(0[1-9]|1[0-2])(?:-([0-9]{2})(?:T([0-9]{2}:[0-9]{2}).*Z)?)?)?"
-)
+_DATE = re.compile(r"([0-9]{4})(?:-(0[1-9]|1[0-2])(?:-([0-9]{2})(?:T([0-9]{2}:[0-9]{2}).*Z)?)?)?")
 FALLBACK = "en"
 FOLDER = "languages"
 
