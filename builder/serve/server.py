@@ -265,7 +265,7 @@ class LogFile(WatchedFileHandler):
         raise
 
 
-class JsonLines(logging.Handler):
+class LogLines(logging.Handler):
     """Writes errors and messages to standard error, each as a JSON object in a line."""
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from builder.serve.server import JsonLines
+from builder.serve.server import LogLines
 from tests.e2e.conftest import Home
 from tests.e2e.test_server import SECONDS, entries, fetched, published, running
 
@@ -104,7 +104,7 @@ def test_a_worker_that_dies_is_started_again(published: Home) -> None:
 
 def test_an_error_is_a_line_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     log = logging.Logger("own")
-    log.addHandler(JsonLines())
+    log.addHandler(LogLines())
     try:
         raise ValueError("line\nand another")
     except ValueError:

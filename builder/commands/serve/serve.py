@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder.arguments import declare
 from builder.serve.kept_pages import KeptPages
-from builder.serve.server import JsonLines, Server, compress, open_log
+from builder.serve.server import LogLines, Server, compress, open_log
 from builder.serve.shared_answers import SharedAnswers
 from builder.serve.site_folder import SiteFolder
 from builder.snapshot import recovery
@@ -55,7 +55,7 @@ def run(context: Context) -> int:
 
     It runs until it is interrupted. Its state is at /health.
     """
-    JsonLines().install()
+    LogLines().install()
     if context.arguments.site is not None:
         return _serve_site(context, Path(context.arguments.site))
     try:

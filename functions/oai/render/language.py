@@ -49,7 +49,7 @@ class Language:
         return f"{text.replace('.', self.texts['format.point'])} {unit}"
 
     def write_date(self, text: str) -> str:
-        """Return a date (W3CDTF) in words: year, month or day, with its minute in UTC if it has one.
+        """Return a date (W3CDTF) in words: year, month or day, and its minute in UTC if it has one.
 
         A text of another form is unchanged.
         """
