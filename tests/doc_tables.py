@@ -1,6 +1,7 @@
 """Tables of the documentation that the code has: `python -m tests.doc_tables` writes them anew.
 
-A table stands between `<!-- NAME -->` and `<!-- end -->`.
+A table stands between `<!-- NAME -->` and `<!-- end -->`. Completions and the manual page are
+written as well.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from builder.check.profiles import OBLIGATIONS, list_profiles
 from builder.commands.command_table import COMMANDS
 from builder.sources.datasets.status import STATUSES
 from builder.sources.datasets.strategies.choice import STRATEGIES
+from tests import shell_files
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -114,6 +116,9 @@ def render(document: str) -> str:
 def main() -> None:
     for path in DOCS.rglob("*.md"):
         path.write_text(render(path.read_text("utf-8")), "utf-8")
+    for path, text in shell_files.files().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

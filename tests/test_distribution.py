@@ -1,7 +1,9 @@
 """What is installed from the wheel has all that it needs, and runs without the checkout."""
 
+import email
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from builder import distribution
 from builder.commands.cli import describe_version
 
 ROOT = Path(__file__).parents[1]
+INSTALL = ROOT / "docs" / "install.md"
 PACKAGES = ("builder", "functions", "templates", "sheaf_archive")
 NO_INDEX = ("No matching distribution found for hatchling", "Could not find a version")
 OUTSIDE = {
@@ -35,57 +38,67 @@ def run(
 
 
 def build(folder: Path) -> Path:
-    """Build the wheel from a copy: a build leaves folders behind, and takes up older ones."""
+    """Make the release of a copy of the checkout; return a folder that pip reads as an index."""
+    source, index = folder / "source", folder / "index" / "sheaf-archive"
     leave_out = shutil.ignore_patterns(
-        ".?*", "__pycache__", "build", "*.egg-info", "demo-store", "node_modules"
+        *("__pycache__", "build", "dist", "*.egg-info", "demo-store", "node_modules"),
+        ".git",
+        ".[!gd]*",  # .gitattributes has the commit written in
     )
-    shutil.copytree(ROOT, folder / "source", ignore=leave_out)
-    patience = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "10", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    done = run(
-        *(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, "./source"),
-        cwd=folder,
-        env={**OUTSIDE, **patience},
-    )
+    shutil.copytree(ROOT, source, ignore=leave_out)
+    who = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "gc.auto=0")
+    for words in (("init", "-q"), ("add", "--all"), ("commit", "-qm", "release: name it")):
+        assert run("git", *who, *words, cwd=source).returncode == 0
+    patience = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "10", "PYTHON": sys.executable}
+    done = run("infra/release.sh", "HEAD", index, cwd=source, env={**OUTSIDE, **patience})
     if done.returncode and any(text in done.stderr for text in NO_INDEX):
-        pytest.skip("the wheel is NOT proved here: the index has no hatchling to build it with")
+        pytest.skip("the release is NOT proved here: there is no index to get its tools from")
     assert not done.returncode, done.stderr
-    (found,) = folder.glob("*.whl")
-    return found
+    links = (f'<a href="{path.name}">{path.name}</a>' for path in index.glob("*.[wt]*"))
+    (index / "index.html").write_text("\n".join(links))
+    return index.parent
 
 
-def install(wheel: Path, folder: Path) -> Path:
-    """Install the wheel into a new environment in `folder`; return the folder of its programs.
+def make_environment(folder: Path) -> Path:
+    """Make an environment in `folder`; return the folder of its programs.
 
     What Sheaf depends on is taken from the environment of the tests, Sheaf itself is not: of a
     folder that a .pth file names no further .pth file is read.
     """
-    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=wheel.parent)
-    python = folder / "bin" / "python"
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
     (site,) = folder.glob("lib/python*/site-packages")
     paths = dict.fromkeys(sysconfig.get_paths()[name] for name in ("purelib", "platlib"))
     (site / "dependencies.pth").write_text("\n".join(paths) + "\n")
-    done = run(
-        *(sys.executable, "-m", "pip", "--python", python),
-        *("install", "--no-deps", "--no-index", "--disable-pip-version-check", wheel),
-        cwd=folder,
-    )
-    assert not done.returncode, done.stderr
     return folder / "bin"
+
+
+def install(programs: Path, *options: object) -> None:
+    """Install Sheaf, and nothing that it depends on, as options of pip say."""
+    pip = (sys.executable, "-m", "pip", "--python", programs / "python", "install", "--no-deps")
+    done = run(*pip, "--disable-pip-version-check", *options, cwd=programs.parent)
+    assert not done.returncode, done.stderr
 
 
 @pytest.mark.thorough
 def test_the_demo_runs_from_the_wheel_alone(tmp_path: Path) -> None:
     """One test, so that the wheel is built once however the tests are shared out."""
-    built, home = tmp_path / "wheel", tmp_path / "home"
-    built.mkdir()
+    home = tmp_path / "home"
     home.mkdir()
-    wheel = build(built)
+    index = build(tmp_path)
+    (wheel,) = index.glob("*/*.whl")
     check_files(wheel)
-    programs = install(wheel, tmp_path / "environment")
-    told = run(programs / "sheaf", "--version", cwd=home)
-    lines = told.stdout.splitlines()
-    # The copy was no repository, and no `git archive` wrote the commit in.
-    assert lines[:2] == [f"sheaf {distribution.version()}", "commit unknown"], told.stderr
+    check_metadata(wheel)
+    programs = make_environment(tmp_path / "environment")
+    # What the tests run is on the path of the new environment, and counts as installed there.
+    install(programs, "--ignore-installed", "--index-url", index.as_uri(), "sheaf-archive")
+    done = run(programs / "sheaf", "--version", cwd=home)
+    lines = done.stdout.splitlines()
+    commit = run("git", "rev-parse", "HEAD", cwd=tmp_path / "source").stdout.strip()
+    assert lines[:2] == [f"sheaf {distribution.version()}", f"commit {commit}"], done.stderr
+    named = re.findall(r"`[^`]*~/sheaf/(share/[^ `)]+)", INSTALL.read_text())
+    assert len(named) == 3
+    assert [name for name in named if not (programs.parent / name).exists()] == []
+    assert (programs.parent / "share" / "man" / "man1" / "sheaf.1").exists()
     assert lines[3:] == [f"{name} {found}" for name, found in distribution.libraries().items()]
     assert f"duckdb {metadata.version('duckdb')}" in lines
     (site,) = (tmp_path / "environment").glob("lib/python*/site-packages")
@@ -106,22 +119,63 @@ def test_the_demo_runs_from_the_wheel_alone(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert report["harvested"] == report["records"] > report["captures"] > 40
     assert [path.name for path in home.iterdir()] == ["demo-store"]
+    check_upgrade(index, programs, home)
+
+
+def check_upgrade(index: Path, programs: Path, home: Path) -> None:
+    """Check that a later release, built from its sdist, takes over the store of this one."""
+    (sdist,) = index.glob("*/*.tar.gz")
+    later = index.parent / "later"
+    shutil.unpack_archive(sdist, later, filter="data")
+    (source,) = later.iterdir()
+    configuration = (source / "pyproject.toml").read_text()
+    version = f'version = "{distribution.version()}"'
+    (source / "pyproject.toml").write_text(configuration.replace(version, 'version = "9.0"'))
+    shutil.make_archive(str(later / "sheaf_archive-9.0"), "gztar", later, source.name)
+    install(programs, "--upgrade", "--find-links", later, "sheaf-archive")
+    assert run(programs / "sheaf", "--version", cwd=home).stdout.startswith("sheaf 9.0\n")
+    before, after = (
+        run(programs / "sheaf", command, "--json", "--config", "demo-store/sheaf.toml", cwd=home)
+        for command in ("status", "publish")
+    )
+    assert (before.returncode, after.returncode) == (0, 0), before.stderr + after.stderr
+    assert (
+        json.loads(after.stdout)["records"] == json.loads(before.stdout)["snapshot"]["records"] > 40
+    )
 
 
 def check_files(wheel: Path) -> None:
     """Check that the wheel has all files of the packages, and no others."""
     assert wheel.name.startswith(f"{distribution.NAME.replace('-', '_')}-")
-    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    data = wheel.name.partition("-py3")[0] + ".data/data/"
+    names = {
+        name.replace(data, "infra/")
+        for name in zipfile.ZipFile(wheel).namelist()
+        if ".dist-info/" not in name
+    }
     wanted = {
         ("" if package == "sheaf_archive" else "sheaf_archive/") + path.relative_to(ROOT).as_posix()
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and path.parent.name != "__pycache__" and path.name != ".gitattributes"
     }
-    assert names == wanted
+    shared = (path for path in (ROOT / "infra" / "share").rglob("*") if path.is_file())
+    assert names == wanted | {path.relative_to(ROOT).as_posix() for path in shared}
     own = {name.removeprefix("sheaf_archive/") for name in names}
     assert {"builder/py.typed", "functions/py.typed", "templates/sql/views.sql"} <= own
     assert "builder/commands/demo/files/library.warc.gz" in own
+
+
+def check_metadata(wheel: Path) -> None:
+    """Check what an index shows: licence, README, Python, and the extras that install.md has."""
+    (name,) = (n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/METADATA"))
+    fields = email.message_from_bytes(zipfile.ZipFile(wheel).read(name))
+    assert fields["License-Expression"] == "Apache-2.0"
+    assert fields["Requires-Python"] == ">=3.11"
+    assert str(fields.get_payload()).strip() == (ROOT / "README.md").read_text().strip()
+    rows = re.findall(r"^\| (`.+?) \|", INSTALL.read_text(), re.M)
+    extras = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert extras == set(fields.get_all("Provides-Extra", [])) - {"dev"}
 
 
 def test_a_release_names_the_commit_that_git_archive_wrote(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def carry_out(words: Sequence[str], surround: Callable[[argparse.Namespace], "Co
         close = get_close_matches(first, names, n=1)
         meant = f"; did you mean `sheaf {close[0]}`?" if close else ""
         raise UsageError(f"{first!r} is not a command (`sheaf --help` lists them){meant}")
-    arguments = _parser(name).parse_args(words)
+    arguments = make_parser(name).parse_args(words)
     code: int = arguments.run(surround(arguments))
     return code
 
@@ -118,16 +118,20 @@ class _Command(_Parser):
             self.many = names[0]
         return super().add_argument(*names, **named)
 
-    def parse_known_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> tuple[Any, list[str]]:
-        """Parse the arguments of the command. Raises UsageError for an unknown one."""
+    def complete(self) -> None:
+        """Import the command, and add its arguments, description and examples."""
         body = self.command.load()
         self.register("type", None, require_text)
         self.description = _fill(inspect.getdoc(body.run) or "")
         body.add(self)
         self.epilog = "\n\n".join(filter(None, (_fill(self.epilog or ""), ending(self.command))))
         self.set_defaults(run=body.run, writes=self.command.writes)
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parse the arguments of the command. Raises UsageError for an unknown one."""
+        self.complete()
         parsed, unknown = super().parse_known_args(args, namespace)
         if self.many and not any(text[:1] == "-" and text != "-" for text in unknown):
             try:  # argparse takes texts before an option only
@@ -187,7 +191,7 @@ def _find_command(words: Sequence[str]) -> str | None:
     return name
 
 
-def _parser(name: str | None) -> argparse.ArgumentParser:
+def make_parser(name: str | None) -> argparse.ArgumentParser:
     """Return the parser of one command, or of all. Of repeated options, the last counts.
 
     To make the parsers of all commands takes longer than most other things at a command's start.
@@ -218,10 +222,8 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
             families[family] = _family(commands, family)
         # Without defaults, so that the value of an option before the command is not overwritten.
         common: list[Any] = [_make_common_options(argparse.SUPPRESS)]
-        if part:
-            subparser = families[family].add_parser(part, parents=common, help=command.summary)
-        else:
-            subparser = commands.add_parser(command.name, parents=common)
+        holder = families[family] if part else commands
+        subparser = holder.add_parser(part or family, parents=common, help=command.summary)
         subparser.command = command
     return parser
 
