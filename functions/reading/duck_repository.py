@@ -9,8 +9,9 @@ from typing import Any
 from functions.kinds import IN_FORMATS, find_kind
 from functions.reading import record_rows
 from functions.reading.figures import FigureTable
+from functions.reading.record_filter import write_conditions
 from functions.reading.record_rows import DOCUMENT, DocumentPage, Page, Range
-from functions.reading.repository import ObjectLife, PublishedRecord, RecordSelection
+from functions.reading.repository import ObjectLife, PublishedRecord, RecordFilter, RecordSelection
 from functions.reading.sets import SetTable
 from functions.reading.singles import SingleVersions
 from functions.snapshot import oai_name, schema
@@ -116,6 +117,17 @@ class DuckRepository:
                         pages.append(page)
                         missing -= len(page)
         return self._fill(manifest, pages, fields, headers=headers)
+
+    def reach(self, manifest: Manifest, selection: RecordSelection, groups: int) -> int:
+        """Return the last position of what so many row groups hold (see Repository.reach)."""
+        for part in self._ranges(manifest, selection):
+            for _, run in self._runs(manifest, part, selection.set, 1):
+                for group in run:
+                    groups -= 1
+                    if not groups:
+                        end = record_rows.position_in_key(group.last, selection.set, part.last)
+                        return min(end, selection.span.last)
+        return selection.span.last
 
     def record(
         self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
@@ -269,7 +281,8 @@ class DuckRepository:
         high = record_rows.position_in_key(groups[-1].last, selection.set, part.last)
         first, last = max(part.first, low), min(part.last, high)
         whole: Sequence[Columns] = ()
-        if limit > 1 and selection.prefix is None and _is_whole(groups, selection.set, part):
+        is_chosen = selection.prefix is not None or selection.filter is not None
+        if limit > 1 and not is_chosen and _is_whole(groups, selection.set, part):
             with suppress(engine.OutOfMemory):  # very long values: only the page's rows fit
                 whole = self._files.by_group(names, file, groups, first)
         for read in whole:
@@ -285,6 +298,9 @@ class DuckRepository:
             conditions.append("listing = $set" if part.copied else _IN_SET)
             values["set"] = selection.set
         conditions += _came_in_format(selection, names, values)
+        for condition, parameter in write_conditions(selection.filter or RecordFilter()):
+            conditions.append(condition)
+            values |= parameter
         dead = [self._files.path(file) for file, _ in self._dead(manifest, first, last)]
         if dead:
             conditions.append(_LIVE)

@@ -14,16 +14,38 @@ from functions.snapshot.pointer import Pointer, Witness
 
 
 @dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Conditions of a list for people; what is "" is not asked for.
+
+    `status` is one of HTTP, or its first digit for all of its class. `media_type` is declared, else
+    detected, or how it begins; `year` is that of the capture, or of publication. `pages` True means
+    captures of HTML and all that is no capture, False the rest.
+    """
+
+    status: str = ""
+    media_type: str = ""
+    year: str = ""
+    pages: bool | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a reader asked for nothing."""
+        return not (self.status or self.media_type or self.year)
+
+
+@dataclass(frozen=True, slots=True)
 class RecordSelection:
     """Selection of a list: items of `kinds` in `set` (None: all) at positions within `span`.
 
     With `prefix`, a repository may leave out harvested items that did not come in this format.
+    With `filter`, it leaves out all that do not meet its conditions.
     """
 
     kinds: tuple[str, ...]
     span: Span
     set: str | None = None
     prefix: str | None = None
+    filter: RecordFilter | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -201,6 +223,13 @@ class Repository(Protocol):
 
         With `headers` the records have no fields. For captures only the columns `fields` are
         required (None: all).
+        """
+        ...
+
+    def reach(self, manifest: Manifest, selection: RecordSelection, groups: int) -> int:
+        """Return the last position of what so many row groups hold of the selection's start.
+
+        It is the end of the selection's span if they hold all of it.
         """
         ...
 

@@ -30,13 +30,17 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Years as rows and months as columns; `years` are labels, places and sums of the counts."""
+    """Years as rows and months as columns; `years` are labels, places and sums of the counts.
+
+    `levels` are the strengths of colour that it has, each with the least count of its cells.
+    """
 
     cells: tuple[HeatCell, ...]
     years: tuple[tuple[str, int, int], ...]
     columns: tuple[int, ...]
     width: int
     height: int
+    levels: Sequence[tuple[int, int]]
 
 
 def draw_months(
@@ -67,7 +71,11 @@ def draw_months(
         rows.append((year, y, total))
     right = _DIGIT * (1 + len(f"{max((row[2] for row in rows), default=0):,}"))
     height = _TOP + len(years) * (_HEIGHT + GAP)
-    return HeatMap(tuple(cells), tuple(rows), columns, columns[-1] + CELL + right, height)
+    least: dict[int, int] = {}
+    for cell in cells:
+        least[cell.level] = min(cell.count, least.get(cell.level, cell.count))
+    width, levels = columns[-1] + CELL + right, sorted(least.items())
+    return HeatMap(tuple(cells), tuple(rows), columns, width, height, levels)
 
 
 @dataclass(frozen=True, slots=True)

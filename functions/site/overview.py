@@ -1,10 +1,10 @@
-"""The first page: what the archive holds, since when, and how it grew. And how to harvest it."""
+"""The first page: what the archive is, what is new and large in it. And how to harvest it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from functions.kinds import find_kind
+from functions.kinds.collections import COLLECTION
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -13,130 +13,91 @@ from functions.oai.request import (
     LIST_RECORDS,
     LIST_SETS,
 )
-from functions.reading.repository import Figures, MediaTypeFigures, ValueFigures
-from functions.site import dcat
-from functions.site.chart import Bar, draw_bars, draw_line, draw_months
+from functions.reading.repository import Figures, PublishedRecord
+from functions.site import browse, dcat
+from functions.site.chart import draw_bars
+from functions.site.charts_page import draw_hosts
+from functions.site.fields import is_web
 from functions.site.page import PageRequest, SitePage
 from functions.snapshot import instant
 
-_TYPES, _HOSTS = 20, 25
-"""Media types and hosts that the page shows."""
-CLASSES: Sequence[tuple[str, str]] = (*((digit, f"{digit}xx") for digit in "2345"), ("", "–"))
-"""Classes of HTTP status by their first digit; the last one is all else."""
-
-_COUNTS = "count(*) AS captures, sum(coalesce(content_length, 0))::BIGINT AS bytes"
-_SUMS = f"{_COUNTS} FROM captures"
-_TYPE = "coalesce(content_mime_type, content_mime_detected, '') AS media_type"
-_CLASSES = ", ".join(
-    f'count(*) FILTER (WHERE fetch_status // 100 = {digit}) AS "{name}"'
-    for digit, name in CLASSES[:4]
-)
-QUERIES: Mapping[str, str] = {
-    "months": (
-        f"SELECT coalesce(left(fetch_date, 7), '') AS month, {_SUMS} GROUP BY ALL ORDER BY ALL"
-    ),
-    "types": (
-        f"SELECT {_TYPE}, {_COUNTS}, {_CLASSES}, "
-        "count(*) FILTER (WHERE coalesce(fetch_status // 100 NOT BETWEEN 2 AND 5, true)) AS other "
-        f"FROM captures GROUP BY ALL ORDER BY captures DESC, media_type LIMIT {_TYPES}"
-    ),
-    "hosts": (
-        "SELECT url_host_name AS host, count(*) AS captures FROM captures "
-        "WHERE url_host_name IS NOT NULL GROUP BY ALL "
-        f"ORDER BY captures DESC, host LIMIT {_HOSTS}"
-    ),
-    "domains": (
-        "SELECT url_host_registered_domain AS domain, count(*) AS captures FROM captures "
-        "WHERE url_host_registered_domain IS NOT NULL GROUP BY ALL "
-        f"ORDER BY captures DESC, domain LIMIT {_HOSTS}"
-    ),
-    "kinds": (
-        "SELECT kind, count(*) FILTER (WHERE NOT deleted) AS live, "
-        "count(*) FILTER (WHERE deleted) AS deleted FROM records GROUP BY ALL ORDER BY ALL"
-    ),
-    "growth": (
-        "SELECT sequence, left(datestamp::VARCHAR, 10) AS day, sum(live)::BIGINT AS live "
-        "FROM publishes GROUP BY ALL ORDER BY ALL"
-    ),
-}
-"""The statements that give the numbers of each table of the page."""
-
-
-@dataclass(frozen=True, slots=True)
-class TypeLine:
-    """A media type: its captures, their bytes, and its captures by class of HTTP status."""
-
-    name: str
-    captures: int
-    bytes: int
-    classes: tuple[int, ...]
+_NEW, _LARGE = 6, 6
+"""Records, and hosts and collections, that the page shows."""
 
 
 def show(request: PageRequest) -> SitePage:
     """Return the first page."""
-    manifest = request.manifest
+    manifest, configuration = request.manifest, request.parts.configuration
     figures = request.parts.repository.figures(manifest)
-    gone = manifest.tombstones
-    values: dict[str, Any] = {
-        "records": sum(manifest.kinds().values()) - gone,
-        "deleted": gone,
-        "bytes": figures.bytes if figures else 0,
-        "host_count": figures.different["hosts"] if figures else 0,
-        "set_count": manifest.sets,
-        "earliest": manifest.earliest,
-        "latest": manifest.sequences[-1].effective if manifest.sequences else manifest.effective,
-        "publishes": len(manifest.sequences),
-        "queries": QUERIES,
-        "classes": [name for _, name in CLASSES],
-        "has_templates": any(n and find_kind(kind).terms for kind, n in manifest.kinds().items()),
-        "listed": sorted(manifest.kinds().items()),
-        "figures": figures,
-        **(_draw(request, figures) if figures else {}),
+    kinds = {
+        kind: figures.kinds[kind][0] if figures and kind in figures.kinds else count
+        for kind, count in sorted(manifest.kinds().items())
     }
-    title, data = request.parts.configuration["repository.name"], dcat.describe_dataset(request)
+    kinds = {kind: count for kind, count in kinds.items() if count}
+    collections = browse.list_collections(request) if kinds.get(COLLECTION.name) else ()
+    described = str((configuration["identify.eprints"] or {}).get("content") or "")
+    sets = request.parts.repository.children(manifest, "", "", 2 * _LARGE)
+    latest = manifest.sequences[-1].effective if manifest.sequences else None
+    values: dict[str, Any] = {
+        "description": "" if is_web(described) else described,
+        "summary": _summarise(request, figures, kinds),
+        "span": _find_span(figures, collections),
+        "latest": instant.to_text(latest)[:10] if latest else "",
+        "listed": kinds,
+        "newest": browse.list_newest(request, _NEW),
+        "years": _count_years(figures) if figures else (),
+        "hosts": draw_hosts(
+            request, [(h.value, h.captures) for h in figures.hosts[:_LARGE]], "host"
+        )
+        if figures
+        else (),
+        "collections": sorted(collections, key=lambda r: -(r.fields["captures"] or 0))[:_LARGE],
+        "name_collection": request.name_collection,
+        "sets": [(row.spec, request.name_set(row.spec, row.name), row.live) for row in sets],
+        "has_templates": any(find_kind(kind).terms for kind in kinds),
+    }
+    title, data = configuration["repository.name"], dcat.describe_dataset(request)
     return SitePage("overview.html", title, values, data=data)
 
 
-def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:
-    """Return the charts of the page."""
-    growth = [
-        (p.sequence, instant.to_text(p.effective)[:10], sum(kind.live or 0 for kind in p.kinds))
-        for p in figures.publishes
-        if all(kind.live is not None for kind in p.kinds)
-    ]
-
-    def draw(values: Sequence[ValueFigures], match: str) -> tuple[Bar, ...]:
-        def link(name: str) -> str | None:
-            page = request.address.page("/captures", url=name, match=match)
-            return page if request.parts.calendar else None
-
-        return draw_bars([(value.value, value.captures) for value in values[:_HOSTS]], link)
-
-    dated = [month.value for month in figures.months if month.value]
-    return {
-        "first_month": dated[0] if dated else "",
-        "last_month": dated[-1] if dated else "",
-        "kinds_of": sorted(figures.kinds.items()),
-        "months": [(month.value, month.captures, month.bytes) for month in figures.months],
-        "map": draw_months({m.value: m.captures for m in figures.months if "-" in m.value}),
-        "types": list_types(figures.media_types),
-        "domains": draw(figures.domains, "domain"),
-        "hosts": draw(figures.hosts, "host"),
-        "growth": growth,
-        "plot": draw_line([(day, live) for _, day, live in growth]),
-    }
+def _summarise(request: PageRequest, figures: Figures | None, kinds: Mapping[str, int]) -> str:
+    """Return a sentence of what the archive holds, "" if that is nothing."""
+    text, things = request.text, []
+    for kind, count in sorted(kinds.items(), key=lambda pair: -pair[1]):
+        if kind == COLLECTION.name:  # it holds captures that count already
+            continue
+        thing = text.count(kind, count)
+        if find_kind(kind).is_capture and figures and figures.different["hosts"]:
+            hosts = text.count("host", figures.different["hosts"])
+            thing = text("front.of_hosts", copies=thing, hosts=hosts)
+        things.append(thing)
+    return text("front.holds", things=text.join(things)) if things else ""
 
 
-def list_types(media_types: Sequence[MediaTypeFigures]) -> list[TypeLine]:
-    """Return the most frequent media types, each with its captures by class of HTTP status."""
-    lines = []
-    for row in [row for row in media_types if row.media_type is not None][:_TYPES]:
-        classes = dict.fromkeys((digit for digit, _ in CLASSES), 0)
-        for status, (count, _) in row.statuses.items():
-            digit = str((status or 0) // 100)
-            classes[digit if digit in classes else ""] += count
-        lines.append(TypeLine(row.media_type or "", row.captures, row.bytes, (*classes.values(),)))
-    return lines
+def _find_span(
+    figures: Figures | None, collections: Sequence[PublishedRecord]
+) -> tuple[str, str] | None:
+    """Return the dates of the first and the last capture: days if collections know them."""
+    months = [month.value for month in figures.months if month.value] if figures else []
+    if not months:
+        return None
+    first, last = months[0], months[-1]
+    days = [r.fields[name] or "" for r in collections for name in ("first_date", "last_date")]
+    return (
+        min((day for day in days if day.startswith(first)), default=first),
+        max((day for day in days if day.startswith(last)), default=last),
+    )
+
+
+def _count_years(figures: Figures) -> Sequence[Any]:
+    """Return a bar for each year from the first to the last with captures."""
+    counts: dict[int, int] = {}
+    for month in figures.months:
+        if month.value[:4].isdecimal():
+            year = int(month.value[:4])
+            counts[year] = counts.get(year, 0) + month.captures
+    years = range(max(min(counts), max(counts) - 99), max(counts) + 1) if counts else ()
+    return draw_bars([(str(year), counts.get(year, 0)) for year in years])
 
 
 def show_harvesting(request: PageRequest) -> SitePage:

@@ -17,10 +17,15 @@ from functions.reading.repository import PublishedRecord
 from functions.search.place import SearchPlace
 from functions.search.query import WordQuery
 from functions.search.search import SearchPage
+from functions.site import set_name
+from functions.snapshot import oai_name
 from functions.snapshot.dumps import DumpIndex
 from functions.snapshot.errors import SheafError
 from functions.snapshot.fixity import CheckReport
 from functions.snapshot.manifest import Manifest
+
+TABLE_ROWS = 1_000
+"""Rows of a table that a file of it has; its header names where the next ones are."""
 
 
 class PageError(SheafError):
@@ -132,6 +137,16 @@ class PageRequest:
         own = self.address.oai == self.address.root + OAI_PATH
         return own and bool(self.parts.configuration["content.serve"])
 
+    def name_set(self, spec: str, name: str | None = None) -> str:
+        """Return the name of a set in the reader's language; `name` is that of a template."""
+        configured = self.parts.configuration["sets.names"]
+        return set_name.name_set(self.text, configured, spec, name)
+
+    def name_collection(self, fields: Mapping[str, Any]) -> str:
+        """Return the name of a collection; one that a publish composed is in that language too."""
+        spec, name = fields["set_spec"], fields["name"]
+        return self.name_set(spec, None if name == oai_name.set_name(spec, {}) else name)
+
     def find_copy(self, record: PublishedRecord) -> str | None:
         """Return the address of a record's archived copy, if it has one."""
         address, fields, kind = None, record.fields, find_kind(record.kind)
@@ -157,6 +172,22 @@ class PageRequest:
         if is_own and find_kind(record.kind).is_capture and not fields.get("fetch_method"):
             return self.address.replay(fields["url"], fields.get("fetch_date")) or copy
         return copy
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """A table of a page: the statement that gives it, the names of its columns, and its rows.
+
+    `name` is that of its files (functions.site.tables), and `arguments` are those of their address.
+    `more` are those of the rows that follow, None at the end.
+    """
+
+    name: str
+    sql: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

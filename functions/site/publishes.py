@@ -11,7 +11,7 @@ from functions.http import http_message
 from functions.http.http_message import Reply
 from functions.oai.request import LIST_IDENTIFIERS
 from functions.reading.repository import KindFigures
-from functions.site.page import PageRequest, SitePage
+from functions.site.page import TABLE_ROWS, PageRequest, PageTable, SitePage
 from functions.snapshot import instant
 from functions.snapshot.dumps import FOLDER, DumpEntry
 from functions.snapshot.errors import StoreError
@@ -19,9 +19,10 @@ from functions.snapshot.errors import StoreError
 _LOG = logging.getLogger("sheaf")
 _MANY, _FEED = 50, 30
 """Publishes on a page, and in the feed."""
+_COLUMNS = ("sequence", "kind", "added", "changed", "deleted", "restored", "live")
 _QUERY = (
-    "SELECT sequence, kind, added, changed, deleted, restored, live FROM publishes "
-    "WHERE coalesce(added + changed + deleted + restored, 1) > 0 ORDER BY sequence DESC, kind"
+    f"SELECT {', '.join(_COLUMNS)} FROM publishes "
+    "WHERE coalesce(added + changed + deleted + restored, 1) > 0{} ORDER BY sequence DESC, kind"
 )
 
 
@@ -66,9 +67,28 @@ def show(request: PageRequest) -> SitePage:
         "views": f"{root}/{request.manifest.views_key}" if root else "",
         "dumps": None if request.arguments.get("before") else _read_dumps(request, root),
         "feed": request.address.page("/publishes.atom"),
-        "query": _QUERY,
+        "table": find_table(request, _MANY),
     }
     return SitePage("publishes.html", request.text("publishes.title"), values)
+
+
+def find_table(request: PageRequest, limit: int = TABLE_ROWS) -> PageTable:
+    """Return what the publishes before the one in `before` changed. Raises PageError."""
+    before = request.number("before")
+    lines = list(islice(_list(request, limit + 1), limit + 1))
+    rows = [
+        (line.number, *(getattr(change, name) for name in _COLUMNS[1:]))
+        for line in lines[:limit]
+        for change in line.changes
+    ]
+    return PageTable(
+        "publishes",
+        _QUERY.format(f" AND sequence < {before}" if before else ""),
+        _COLUMNS,
+        rows,
+        {"before": before or None},
+        {"before": lines[limit - 1].number} if len(lines) > limit else None,
+    )
 
 
 def _read_dumps(request: PageRequest, root: str) -> DumpTable | None:
@@ -110,10 +130,10 @@ def feed(request: PageRequest) -> Reply:
     return Reply(200, "application/atom+xml", body, digest=http_message.document_digest(body))
 
 
-def _list(request: PageRequest) -> Iterator[PublishLine]:
+def _list(request: PageRequest, limit: int = _MANY + 1) -> Iterator[PublishLine]:
     """Yield publishes before the one in the argument `before`, newest first. Raises PageError."""
     before, address = request.number("before") or None, request.address
-    for row in request.parts.repository.publishes(request.manifest, before, _MANY + 1):
+    for row in request.parts.repository.publishes(request.manifest, before, limit):
         stamp = instant.to_text(row.effective)
         arguments = {"metadataPrefix": "oai_dc", "from": stamp, "until": stamp}
         changes = tuple(

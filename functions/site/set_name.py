@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from functions.site.page import PageRequest
+from functions.oai.render.language import Language
 from functions.snapshot import oai_name
 
 _JOINED: Mapping[str, Callable[[Sequence[str]], str]] = {
@@ -18,16 +18,17 @@ _JOINED: Mapping[str, Callable[[Sequence[str]], str]] = {
 _SINGLE = frozenset({"from", "host", "platform", "status", "strategy", "type"})
 
 
-def name_set(request: PageRequest, spec: str, name: str | None = None) -> str:
+def name_set(
+    text: Language, configured: Mapping[str, str], spec: str, name: str | None = None
+) -> str:
     """Return the name of a set for people: the configured one, else `name`, else by its levels."""
-    configured = request.parts.configuration["sets.names"]
     first, *below = oai_name.split_set(spec)
     if first == "domain" and below[:1] == ["ip"]:
         first, below = "ip", below[1:]
     is_known = first in _JOINED and not (first in _SINGLE and len(below) > 1)
     if configured.get(spec) or name or not is_known:
-        return oai_name.set_name(spec, configured, name)
+        return oai_name.set_name(spec, dict(configured), name)
     if not below:
-        return request.text(f"setname.{first}_all")
+        return text(f"setname.{first}_all")
     key = "archive" if first == "RePEc" and len(below) == 1 else first
-    return request.text(f"setname.{key}", name=_JOINED[first](below))
+    return text(f"setname.{key}", name=_JOINED[first](below))

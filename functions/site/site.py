@@ -22,6 +22,7 @@ from functions.search.search import WordSearch
 from functions.site import (
     answer_page,
     browse,
+    charts_page,
     checks,
     dcat,
     machine_files,
@@ -30,9 +31,10 @@ from functions.site import (
     search_page,
     set_tree,
     source_page,
+    tables,
 )
 from functions.site.captures import capture_list
-from functions.site.page import PageError, PageParts, PageRequest, SiteAddress, SitePage
+from functions.site.page import PageError, PageParts, PageRequest, PageTable, SiteAddress, SitePage
 from functions.site.record import record_page
 from functions.snapshot import instant
 from functions.snapshot.dumps import DumpIndex, read_index
@@ -44,6 +46,7 @@ PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
     "": overview.show,
     "answer": answer_page.show,
     "captures": capture_list.show,
+    "charts": charts_page.show,
     "checks": checks.show,
     "collections": browse.show_collections,
     "harvest": overview.show_harvesting,
@@ -56,11 +59,22 @@ PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
 }
 """The pages by the first part of their path."""
 
+TABLES: Mapping[str, Callable[[PageRequest], PageTable]] = {
+    **{name: partial(charts_page.find_table, name) for name in charts_page.QUERIES},
+    "collections": browse.find_collections,
+    "faults": source_page.find_table,
+    "publishes": publishes.find_table,
+    "records": browse.find_table,
+    "sets": set_tree.find_table,
+}
+"""The tables of pages, which are had as CSV and JSON, with the arguments of their page."""
+
 FILES: Mapping[str, Callable[[PageRequest], Reply]] = {
     dcat.PATH: dcat.write_catalog,
     "linkset": record_page.show_linkset,
     "publishes.atom": publishes.feed,
     **machine_files.FILES,
+    **tables.list_files(TABLES),
 }
 """What is no page, by its path."""
 
@@ -162,6 +176,7 @@ class WebSite:
             "number": text.write_number,
             "size": text.write_bytes,
             "stamp": instant.to_text,
+            "day": text.write_date,
             "address": address,
             "title": page.title,
             "is_gone": page.status != 200,

@@ -12,6 +12,7 @@ REPLAYED = "/web/in/"
 TIMEMAPS = "/web/timemap/link/"
 TYPES = {
     **{"xml": "text/xml", "xsd": "text/xml", "json": "application/json", "txt": "text/plain"},
+    "csv": "text/csv",
     **{"atom": "application/atom+xml", "jsonld": "application/ld+json", "html": "text/html"},
     **{"css": "text/css", "js": "text/javascript", "link": "application/link-format"},
     **{"svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg", "gif": "image/gif"},

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Response
 
 LARGEST = 150_000
 """Bytes of a page with all its requests."""
-WIDTHS, SCHEMES = (360, 1280), ("light", "dark")
+WIDTHS, SCHEMES = (320, 360, 1280), ("light", "dark")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice"]
 """What axe-core tries: all rules of WCAG at the levels A and AA, and best practices."""
 _HEIGHT = 900

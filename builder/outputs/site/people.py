@@ -25,8 +25,11 @@ from functions.snapshot.site_names import digest_name
 
 _BEGIN = ("/", "/robots.txt", "/sitemap.xml", "/publishes.atom", f"/{dcat.PATH}")
 _FIXED = ("/style.css", "/script.js", "/favicon.ico", "/logo.svg")
+_TABLES = (".csv", ".json")
+"""Ends of paths of tables; those of overviews have files, with their first rows."""
 _OVERVIEWS = frozenset(
-    {"", "checks", "collections", "harvest", "publishes", "sets", *(p[1:] for p in _BEGIN)}
+    {"", "charts", "checks", "collections", "harvest", "publishes", "sets"}
+    | {path[1:] for path in _BEGIN}
 )
 _PAGES = _OVERVIEWS | {"record", "records", "source"}
 _LONGEST = 200
@@ -57,6 +60,8 @@ class SiteLinks:
         """Return the path of the file of a page, or "" if the site has none."""
         if path in self.files:
             return path
+        if path.endswith(_TABLES):
+            return "" if values or path.startswith("/records.") else self._enter(path, path, values)
         first = path[1:].partition("/")[0]
         if first not in (_PAGES if self.limit is None else _OVERVIEWS):
             return ""
@@ -66,7 +71,10 @@ class SiteLinks:
         name = f"{stem}{'-' if path in _BEGIN else '/'}{query}" if query else stem
         if first and not is_name(name[1:], suffix):
             name = f"/{first}/sha1-{digest_name(name)}"
-        place = name + suffix
+        return self._enter(name + suffix, path, values)
+
+    def _enter(self, place: str, path: str, values: Mapping[str, str]) -> str:
+        """Return the path of the file of a page, "" if there are too many already."""
         if place not in self.pages and self.limit is not None and len(self.pages) >= self.limit:
             return ""
         self.pages.setdefault(place, (path, values))

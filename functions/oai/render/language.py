@@ -6,7 +6,7 @@ taken from English. An operator's own folder may replace files and add languages
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,20 @@ class Language:
     def write_number(self, number: int) -> str:
         """Return a number with its thousands separated."""
         return f"{number:,}".replace(",", self.texts["format.thousands"])
+
+    def count(self, noun: str, number: int) -> str:
+        """Return a number with the noun of the table `count`.
+
+        A noun has forms divided by |: of one and of others, or of one, of two to four, and of
+        others.
+        """
+        forms = self.texts[f"count.{noun}"].split("|")
+        place = 0 if number == 1 else 1 if 2 <= number <= 4 else -1
+        return f"{self.write_number(number)} {forms[place]}"
+
+    def join(self, texts: Sequence[str]) -> str:
+        """Return texts as an enumeration."""
+        return self.texts["format.and"].join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
     def write_bytes(self, size: int) -> str:
         """Return a number of bytes with a unit of 1,000 bytes each, rounded to three digits."""

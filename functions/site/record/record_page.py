@@ -15,7 +15,6 @@ from functions.reading.repository import PublishedRecord, find_item
 from functions.site.fields import list_fields, read_title, shorten, weigh
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.site.record import citation, commands, linked_data, record_files
-from functions.site.set_name import name_set
 from functions.snapshot import oai_name
 from functions.snapshot.errors import ConfigurationError
 
@@ -56,7 +55,7 @@ def show(request: PageRequest) -> SitePage:
         "rows": []
         if record.deleted
         else list_fields(record, request.text, _link_fields(request, record)),
-        "sets": [(spec, name_set(request, spec, names.get(spec))) for spec in record.sets],
+        "sets": [(spec, request.name_set(spec, names.get(spec))) for spec in record.sets],
         "copy": view,
         "captures": address.page("/captures", url=url, match="exact") if is_listed else None,
         "sources": [(name, request.address.page("/source", name=name))] if name else [],

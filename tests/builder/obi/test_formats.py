@@ -324,7 +324,8 @@ def test_the_terms_and_the_source_are_told_once_there_are_templates() -> None:
     repository.publish({name: one}, START.replace(minute=30))
     page = content(Client(repository).raw(path="/")).decode()
     assert '<a href="http://repec.org">RePEc</a>' in page
-    assert 'data-value="template"' in page
+    charts = content(Client(repository).raw(path="/charts")).decode()
+    assert 'data-value="template"' in charts
     for settings, rights in (({}, []), ({"rights_statement": "Ask us"}, ["Ask us"])):
         page_ = Client(repository, **settings).get("Identify")
         assert [e.text for e in page_.root.iter(f"{DC}rights")] == [*rights, TEMPLATE.terms]

@@ -294,7 +294,11 @@ class MemoryRepository:
             for record in (snapshot.records if spec is None else snapshot.members.get(spec, ()))
             if selection.span.first <= record.position <= selection.span.last
             and record.kind in selection.kinds
+            and _meets(record, selection.filter or reading.RecordFilter())
         ]
+
+    def reach(self, manifest: Manifest, selection: RecordSelection, groups: int) -> int:
+        return selection.span.last
 
     def _record(
         self, position: int, name: str, item: Item | None, effective: datetime
@@ -355,3 +359,15 @@ def _departed(record: PublishedRecord, left: frozenset[str], spec: str) -> Publi
     within = [s for s in left if (s + ":").startswith(spec + ":")]
     deepest = sorted(s for s in within if not any(o.startswith(s + ":") for o in within))
     return replace(record, deleted=True, sets=tuple(deepest), fields={})
+
+
+def _meets(record: PublishedRecord, chosen: reading.RecordFilter) -> bool:
+    """Tell whether a record meets the conditions of a filter."""
+    fields, is_capture = record.fields, record.kind == "capture"
+    media_type = fields.get("content_mime_type") or fields.get("content_mime_detected") or ""
+    return (
+        str(fields.get("fetch_status") or "").startswith(chosen.status)
+        and media_type.startswith(chosen.media_type)
+        and str(fields.get("fetch_date") or fields.get("date") or "").startswith(chosen.year)
+        and (chosen.pages is None or chosen.pages is (not is_capture or "html" in media_type))
+    )

@@ -78,7 +78,7 @@ class Crawl:
                 if not own or parts.path.startswith(("/content", "/web", "/cdx", "/timemap")):
                     continue
                 target = parts.path + (f"?{parts.query}" if parts.query else "")
-                if parts.path in ("/oai", "/publishes.atom", "/dcat.jsonld"):
+                if parts.path == "/oai" or parts.path.endswith((".atom", "ld", ".csv", ".json")):
                     reply = self.client.raw(parts.query, path=parts.path)
                     assert reply["statusCode"] == 200, link
                 elif target not in self.visits:

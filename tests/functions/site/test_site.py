@@ -40,8 +40,44 @@ def test_every_link_leads_to_a_page(crawl: Crawl) -> None:
     assert len([path for path in visits if path.startswith("/record/")]) >= 10
 
 
-def test_the_first_page_counts_what_there_is(crawl: Crawl) -> None:
-    text = crawl.read("/").text
+def test_the_first_page_says_what_there_is() -> None:
+    """A sentence, plain dates, what is new and large, and a way to each list."""
+    items = {
+        f"oai:example.org:{n}": capture(
+            f"http://{'ab'[n % 2]}.cz/{n}",
+            "domain:cz",
+            fetch_date=f"20{14 + n}-05-03T10:00:00Z",
+            content_mime_type="text/css" if n > 6 else "text/html",
+            url_host_name=f"{'ab'[n % 2]}.cz",
+            title=f"Page {n}",
+        )
+        for n in range(9)
+    }
+    fields = {"set_spec": "collection:x", "name": "Collection x", "captures": 7}
+    days = {"first_date": "2014-05-03", "last_date": "2022-05-03"}
+    items["oai:example.org:collection"] = Item((), "collection", {**fields, **days})
+    crawl = Crawl(Client(holding(items), Clock()))
+    front, czech = crawl.read("/"), crawl.read("/?lang=cs")
+    assert "This archive holds 9 archived copies from 2 web sites." in front.text
+    assert "The copies were captured from 3 May 2014 to 3 May 2022." in front.text
+    assert "Obsah archivu: 9 archivních kopií (2 weby)." in czech.text
+    assert "Collection" not in czech.text
+    newest = front.tree.xpath("//section[@aria-labelledby='newest']//li/a/text()")
+    assert newest == [f"Page {n}" for n in (6, 5, 4, 3, 2, 1)]  # no style sheets
+    (largest,) = front.tree.xpath("//section[@aria-labelledby='collections']//li")
+    assert "7 archived copies, 3 May 2014 – 3 May 2022" in " ".join(largest.itertext())
+    assert {*front.tree.xpath("//main//a/@href")} >= {
+        "/charts",
+        "/sets",
+        "/records",
+        "/collections",
+    }
+    described = Client(holding(items), Clock(), identify_eprints={"content": "Pages of bees."})
+    assert "Pages of bees." in Crawl(described).read("/").text
+
+
+def test_the_charts_count_what_there_is(crawl: Crawl) -> None:
+    text = crawl.read("/charts").text
     assert "Records 9" in text
     assert "Captures 9 1" in text  # one of them is deleted
     assert "First published: 2026-03-01T11:00:00Z" in text
@@ -334,20 +370,20 @@ def test_the_sitemap_lists_the_pages_of_live_records() -> None:
 
 def test_a_snapshot_of_nothing_has_pages() -> None:
     crawl = Crawl(Client(holding({}), Clock()))
-    assert {"/", "/sets", "/publishes", "/harvest"} <= crawl.walk().keys()
+    assert {"/", "/charts", "/sets", "/publishes", "/harvest"} <= crawl.walk().keys()
 
 
 def test_pages_are_in_the_language_that_a_reader_chose() -> None:
     crawl = Crawl(Client(ten_captures(), Clock()))
     visits = crawl.walk("/?lang=cs", 30)
-    assert "Záznamy 9" in visits["/?lang=cs"].text
+    assert "9 archivních kopií" in visits["/?lang=cs"].text
     chosen = [path for path in visits if "lang=cs" in path]
     assert len(chosen) > 5
     for path in chosen:
         assert visits[path].tree.get("lang") == "cs"
     czech = Crawl(Client(ten_captures(), Clock(), site_language="cs"))
-    assert "Záznamy 9" in czech.read("/").text
-    assert "Records 9" in czech.read("/?lang=en").text
+    assert "9 archivních kopií" in czech.read("/").text
+    assert "9 archived copies" in czech.read("/?lang=en").text
 
 
 def test_every_language_has_every_text() -> None:
@@ -407,7 +443,7 @@ def test_an_operator_adds_a_language_and_replaces_a_page(tmp_path: Path) -> None
         site_language="de",
         site_colours={"light": "#123456"},
     )
-    page = Crawl(client).read("/")
+    page = Crawl(client).read("/charts")
     assert "Sätze 9" in page.text
     assert "Deleted Captures 9 1" in page.text  # a text that the language lacks
     assert [one.get("src") for one in page.tree.iter("img")] == ["/logo.svg"]
@@ -432,6 +468,7 @@ def test_charts_have_a_place_for_every_value() -> None:
         ("2008", 0),
         ("2007", 1),
     ]
+    assert map_.levels == [(1, 1), (3, 30), (5, 1000)]  # as a legend has them
     assert [bar.share for bar in draw_bars([("a", 4), ("b", 1)])] == [100, 25]
     plot = draw_line([("1", 0), ("2", 10)])
     assert plot.points[0][1] == plot.height > plot.points[1][1]
