@@ -1,14 +1,17 @@
 """Checks of single answers: HTTP, the envelope, and the elements of each verb. Pure."""
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 from xml.etree.ElementTree import Element
 
-from builder.check.checks import CheckCard
+from builder.check.checks import FOLDER, CheckCard
 from builder.check.reply import DECLARATION, OAI, OaiReply, local, text
 from builder.http.limits import find_wish
-from functions.oai.request import CODES, UNREADABLE, VERBS
+from functions.oai.request import CODES, UNREADABLE
 from functions.snapshot.instant import from_datestamp
 
 _SCHEMA = f"{OAI} {OAI}OAI-PMH.xsd"
@@ -23,38 +26,11 @@ _MEDIA = re.compile(r"text/xml\s*(;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?", re.IGN
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _VERSION = re.compile(rb"version\s*=\s*[\"']1\.0[\"']")
 _ENCODING = re.compile(rb"encoding\s*=\s*[\"']([^\"']*)[\"']")
-_CONTENT = "|".join(VERBS)
-_MODELS = {
-    # element: its children in order, each followed by a blank
-    "OAI-PMH": rf"(responseDate )?(request )?((error )+|({_CONTENT}) )+",
-    "Identify": "repositoryName baseURL protocolVersion (adminEmail )+earliestDatestamp "
-    "deletedRecord granularity (compression )*(description )*",
-    "ListMetadataFormats": "(metadataFormat )+",
-    "metadataFormat": "metadataPrefix schema metadataNamespace ",
-    "ListSets": "(set )+(resumptionToken )?",
-    "set": "setSpec setName (setDescription )*",
-    "GetRecord": "record ",
-    "ListRecords": "(record )*(resumptionToken )?",
-    "ListIdentifiers": "(header )*(resumptionToken )?",
-    "record": "header (metadata )?(about )*",
-    "header": "identifier datestamp (setSpec )*",
-}
-_MODELS_READ = {name: re.compile(model) for name, model in _MODELS.items()}
-_ATTRIBUTES = {
-    "OAI-PMH": {f"{_INSTANCE}schemaLocation"},
-    "header": {"status"},
-    "error": {"code"},
-    "resumptionToken": {"cursor", "completeListSize", "expirationDate"},
-}
 _SCHEME = f"{OAI}oai-identifier"
 _DOMAIN = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*(?:\.[a-zA-Z][a-zA-Z0-9-]*)+")
 _EMAIL = re.compile(r"[^\s@:<>]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]{2,}")
 GRANULARITIES = {"YYYY-MM-DD": 10, "YYYY-MM-DDThh:mm:ssZ": 20}
 """Granularities (section 4.2), and the length of their dates."""
-_FREE = frozenset({"request", "metadata", "about", "description", "setDescription"})
-"""Elements whose attributes are judged elsewhere, or are free."""
-_ANYTHING = frozenset({"metadata", "about", "description", "setDescription"})
-"""Elements whose content is foreign."""
 
 
 def judge_http(card: CheckCard, reply: OaiReply, now: datetime) -> bool:
@@ -165,26 +141,35 @@ def _list_pairs(pairs: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in pairs.items()) or "no attributes"
 
 
+@cache
+def _load_elements() -> Mapping[str, Mapping[str, Any]]:
+    """Return the elements of an answer by name, each with the pattern of its children."""
+    rows = tomllib.loads((FOLDER / "elements.toml").read_text("utf-8"))
+    return {
+        name: row | {"children": re.compile(row["children"])} if "children" in row else row
+        for name, row in rows.items()
+    }
+
+
 def _structure_faults(element: Element) -> Iterator[str]:
     """Yield what in an element is not as the schema says, down to foreign content."""
     name = local(element)
-    allowed = _ATTRIBUTES.get(name, set())
-    for attribute in element.attrib.keys() - allowed:
-        if not (name in _FREE or attribute.startswith(_INSTANCE)):
+    row = _load_elements().get(name, {})
+    for attribute in element.attrib.keys() - {*row.get("attributes", ())}:
+        if not (row.get("any_attributes") or attribute.startswith(_INSTANCE)):
             yield f"{name} has the attribute {attribute}"
     if name == "header" and element.get("status", "deleted") != "deleted":
         yield f"status of a header is {element.get('status')!r}"
     children = [local(child) for child in element]
-    if name in _ANYTHING:
+    if row.get("foreign"):
         if len(children) > 1 or (name != "metadata" and not children):  # metadata: see R103
             yield f"{name} has {len(children)} elements"
         return
-    model = _MODELS_READ.get(name)
-    if model is None:
+    if "children" not in row:
         if children:
             yield f"{name} has elements: {' '.join(children[:5])}"
         return
-    if not model.fullmatch("".join(f"{child} " for child in children)):
+    if not row["children"].fullmatch("".join(f"{child} " for child in children)):
         yield f"{name} has {' '.join(dict.fromkeys(children)) or 'no elements'}"
     if (element.text or "").strip() or any((child.tail or "").strip() for child in element):
         yield f"{name} has text"

@@ -16,6 +16,7 @@ from builder.check.protocol import judge_identify
 from builder.check.reply import OaiReply
 from builder.check.sample import RecordSample, SampledRecord
 from builder.check.sets import check_formats, check_items, check_sets, compare_lists
+from builder.check.text import read_words
 from builder.runtime import Clock
 from functions.snapshot.instant import from_datestamp
 
@@ -26,18 +27,6 @@ _OF_WHOLE = frozenset({"L01", "L02", "L03", "L06", "L07", "L12"})
 _OTHER_FORMATS = 3
 _ASKED_AGAIN = 40
 """Records of an earlier visit that are asked for one by one."""
-_SOFTWARE = {
-    name: re.compile(pattern, re.IGNORECASE)
-    for name, pattern in {
-        "DSpace": r"dspace",
-        "EPrints": r"eprints? server|eprints 3",
-        "OJS": r"open journal systems|pkp\.sfu\.ca",
-        "Dataverse": r"dataverse",
-        "Invenio": r"invenio|zenodo",
-        "Islandora": r"islandora",
-        "Sheaf": r"sheaf",
-    }.items()
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +93,8 @@ def _read_identify(talk: Conversation, result: Visit, reply: OaiReply) -> None:
     fields = reply.exchange.fields
     betrayed = " ".join([fields.get("server", ""), fields.get("x-powered-by", "")]).encode()
     body = (betrayed + reply.exchange.body).decode("utf-8", "replace")
-    result.software = next((n for n, pattern in _SOFTWARE.items() if pattern.search(body)), None)
+    patterns = read_words()["software"].items()
+    result.software = next((n for n, words in patterns if re.search(words, body, re.I)), None)
 
 
 def _check_http(talk: Conversation, reply: OaiReply) -> None:
