@@ -10,9 +10,10 @@ Under another name of an item, in lower case, the entry has its identifier as we
 import json
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from typing import IO
 
 from builder.outputs.site.site_files import SiteFiles
@@ -112,7 +113,7 @@ class ItemIndex:
                 digest, kind, position, *own = line.split()
                 place = int(kind), int(position)
                 buckets[self._name(digest)][digest] = (*place, own[0]) if own else place
-            for name in _take(names, 16 ** (self.digits - 1)):
+            for name in islice(names, 16 ** (self.digits - 1)):
                 yield name, _encode(buckets[name])
 
     def _name(self, digest: str) -> str:
@@ -122,10 +123,6 @@ class ItemIndex:
         with refuse_damage(name):
             entries: Mapping[str, Entry] = json.loads(self.files.find(name) or b"{}")
             return entries
-
-
-def _take(names: Iterator[str], count: int) -> Sequence[str]:
-    return [name for _, name in zip(range(count), names, strict=False)]
 
 
 def _encode(entries: Mapping[str, Entry]) -> bytes:

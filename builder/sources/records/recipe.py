@@ -219,7 +219,9 @@ class Recipe:
         item.url = next(filter(_is_address, self._url(record)), None)
         for read in self._landing(form) if item.url is None else ():
             item.url = item.url or next(filter(_is_address, read(record)), None)
-        if self.table["fields"].keys() - {"url"} and not self._is_default(form):
+        declared = {name: tuple(paths) for name, paths in self.table["fields"].items()}
+        # A guess prints the fields of the form as declared ones.
+        if declared.keys() - {"url"} and declared != form.fields:
             item.fields = {
                 name: [value for read in paths for value in read(record)]
                 for name, paths in self._fields.items()
@@ -314,7 +316,8 @@ class Recipe:
                 pairs = locations[1].split() if locations else []
                 schema = dict(zip(pairs[::2], pairs[1::2], strict=False)).get(own, schema or own)
                 if not record.prefix:
-                    prefix = _name_format(prefix, own)
+                    end = "" if own == NO_NAMESPACE else own.rstrip("/#").rpartition("/")[2]
+                    prefix = "-".join(_NOT_PREFIX.sub("-", part) for part in (prefix, end) if part)
                 namespace = own
         if not has_schema(prefix, self._places):
             self.unchecked.add(prefix)
@@ -328,10 +331,6 @@ class Recipe:
     def _note(self, prefix: str, schema: str, namespace: str, xml: str) -> dict[str, Any]:
         self.formats[prefix] = (schema, namespace)
         return {"prefix": prefix, "schema": schema, "namespace": namespace, "metadata": xml}
-
-    def _is_default(self, form: RecordForm) -> bool:
-        """Return whether the declared fields are those of the form, as a guess prints them."""
-        return {k: tuple(paths) for k, paths in self.table["fields"].items()} == form.fields
 
     def _identifier(self, form: str) -> Sequence[str]:
         return self.table["identifier"] or read_forms()[form].identifier
@@ -432,12 +431,6 @@ def _write_brief(value: Any) -> str:
 
 def _is_address(text: str) -> bool:
     return text.startswith(("http://", "https://"))
-
-
-def _name_format(prefix: str, namespace: str) -> str:
-    """Return the prefix of a format in another namespace than its form has."""
-    end = "" if namespace == NO_NAMESPACE else namespace.rstrip("/#").rpartition("/")[2]
-    return "-".join(_NOT_PREFIX.sub("-", part) for part in (prefix, end) if part)
 
 
 def put_in_namespace(xml: str, namespace: str) -> str:

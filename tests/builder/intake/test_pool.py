@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -33,16 +33,11 @@ def test_an_interrupt_that_another_thread_takes_waits_as_well(thread: threading.
             time.sleep(0.002)
             steps.append(step)
 
-    with pytest.raises(KeyboardInterrupt):
-        _begun(begin)
+    with pytest.raises(KeyboardInterrupt), defer_interrupts():
+        begin()
     assert len(steps) == 50
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-
-
-def _begun(begin: Callable[[], None]) -> None:
-    with defer_interrupts():
-        begin()
 
 
 def test_without_one_nothing_is_raised_and_all_is_as_before(thread: threading.Thread) -> None:

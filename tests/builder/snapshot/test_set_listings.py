@@ -99,10 +99,6 @@ batches = st.lists(
 )
 
 
-def number_of(url: str) -> int:
-    return int(url.rpartition("/")[2])
-
-
 @pytest.mark.sampled(2)
 @settings(
     max_examples=examples(5),
@@ -178,7 +174,7 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
                 assert record.datestamp == manifest.sequences[version - 1].effective
                 assert record.deleted != model.lives(spec, number)
                 if not record.deleted:
-                    assert number_of(record.fields["url"]) == number
+                    assert int(record.fields["url"].rpartition("/")[2]) == number
                     assert record.fields["title"] == title
                     assert set(record.sets) == sets
                     continue

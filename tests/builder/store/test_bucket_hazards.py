@@ -46,17 +46,13 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
-def become(world: Bucketed, other: World) -> None:
-    """Make an empty bucket what a folder store is."""
-    for key in other.store.keys(""):
-        world.bucket.create(key, other.store.read(key))
-    world.clock.now, world.runs = other.clock.now, other.runs
-
-
 @pytest.fixture
 def begun(first: World, world: Bucketed) -> Bucketed:
     """The same in a bucket."""
-    become(world, first)
+    # Make the empty bucket what the folder is.
+    for key in first.store.keys(""):
+        world.bucket.create(key, first.store.read(key))
+    world.clock.now, world.runs = first.clock.now, first.runs
     return world
 
 

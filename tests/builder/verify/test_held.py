@@ -39,7 +39,7 @@ class Asked:
     def harvest(self, since: str = "") -> tuple[set[str], str]:
         """Return the identifiers of a whole list, and the responseDate of its first page."""
         page = self(f"verb=ListIdentifiers&metadataPrefix=oai_dc{since and '&from='}{since}")
-        first, found = dated(page), set(identifiers(page))
+        first, found = page.partition("<responseDate>")[2].partition("<")[0], set(identifiers(page))
         while token := re.search(r"<resumptionToken[^>]*>([^<]+)", page):
             page = self(f"verb=ListIdentifiers&resumptionToken={token[1]}")
             found |= set(identifiers(page))
@@ -50,10 +50,6 @@ class Asked:
 
     def __exit__(self, *_: object) -> None:
         self.repository.close()
-
-
-def dated(page: str) -> str:
-    return page.partition("<responseDate>")[2].partition("<")[0]
 
 
 def identifiers(page: str) -> list[str]:

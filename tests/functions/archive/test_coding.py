@@ -31,11 +31,6 @@ def compressed(coding: str, data: bytes) -> bytes:
     return brotli.compress(data, quality=3) if coding == "br" else zstandard.compress(data)
 
 
-def chunked(data: bytes, size: int) -> bytes:
-    pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    return b"".join(b"%X;x=1\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\nA: b\r\n\r\n"
-
-
 def cut(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
@@ -55,7 +50,8 @@ def test_what_was_coded_comes_back(data: bytes, codings: list[str], size: int, c
     for coding in codings:
         packed = compressed(coding, packed)
     if chunk:
-        packed = chunked(packed, chunk)
+        pieces = [packed[at : at + chunk] for at in range(0, len(packed), chunk)]
+        packed = b"".join(b"%X;x=1\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\nA: b\r\n\r\n"
     assert undone(packed, *codings, size=size, is_chunked=chunk > 0) == data
 
 

@@ -277,20 +277,15 @@ def test_each_state_of_any_history_can_be_proved(
         signed.world.clock.sleep(60)
         apply(signed.world, operation, **signed.settings)
     assert signed.codes() == []
-    states = listed(signed.world)
+    with signed.world.views() as connection:
+        rows = connection.execute("SELECT identifier, deleted FROM records").fetchall()
+    states = dict(rows)
     prover = Prover(signed.world.store)
     for number in range(12):
         verdict = verify_bundle(prover.prove(identify(number)), [signed.key])
         assert states.get(identify(number)) == (verdict.deleted if verdict.present else None)
         assert verdict.snapshot == signed.world.newest().snapshot
     prover.close()
-
-
-def listed(world: World) -> dict[str, bool]:
-    """Return the listed items and whether each is deleted, by SQL of the tables."""
-    with world.views() as connection:
-        rows = connection.execute("SELECT identifier, deleted FROM records").fetchall()
-    return dict(rows)
 
 
 def test_a_wrong_key_is_refused_before_anything_is_published(

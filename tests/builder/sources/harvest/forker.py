@@ -61,16 +61,6 @@ def forker() -> Iterator[Forker]:
             process.stdin.close()
 
 
-def _carry_out(arguments: list[str]) -> None:
-    from builder.commands.cli import main
-
-    os.setsid()
-    quiet = os.open(os.devnull, os.O_RDWR)
-    for handle in (0, 1, 2):
-        os.dup2(quiet, handle)
-    os._exit(main(arguments))
-
-
 def serve() -> None:
     """Read commands, and print the number of each; a line of nothing waits for the last one."""
     from builder.commands import cli
@@ -85,7 +75,13 @@ def serve() -> None:
         if line.strip():
             pid = os.fork()
             if pid == 0:
-                _carry_out(json.loads(line))
+                from builder.commands.cli import main
+
+                os.setsid()
+                quiet = os.open(os.devnull, os.O_RDWR)
+                for handle in (0, 1, 2):
+                    os.dup2(quiet, handle)
+                os._exit(main(json.loads(line)))
             print(pid, flush=True)
         else:
             _, status = os.waitpid(pid, 0)

@@ -71,15 +71,6 @@ def versions(rows: tuple[HarvestedRow, ...]) -> Counter[tuple[object, ...]]:
     return Counter((r.identifier, r.datestamp, r.deleted, r.sets, r.record) for r in rows)
 
 
-def check_readable(home: Path, whole: Counter[tuple[object, ...]]) -> None:
-    """See that what a killed process left is a part of what there will be, each row once."""
-    for state in home.glob(f"*/{folders.STATE}"):
-        found = folders.read(state.parent)
-        assert found is not None
-        rows = versions(tuple(folders.rows(state.parent, found)))
-        assert not rows - whole
-
-
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("number", range(len(CHAINS)))
 def test_a_killed_harvest_comes_to_the_same(number: int, processes: Forker, tmp_path: Path) -> None:
@@ -106,7 +97,12 @@ def test_a_killed_harvest_comes_to_the_same(number: int, processes: Forker, tmp_
                 processes.begin("harvest", provider.url, home, *more)
                 code = processes.ended()
                 assert code in (-9, 0)
-                check_readable(home, whole)
+                # What a killed process left is a part of what there will be, each row once.
+                for state in home.glob(f"*/{folders.STATE}"):
+                    found = folders.read(state.parent)
+                    assert found is not None
+                    rows = versions(tuple(folders.rows(state.parent, found)))
+                    assert not rows - whole
                 if code == 0:
                     break
             killer.left = 0

@@ -53,16 +53,12 @@ def zipped(record):
     return gzip.compress(record, mtime=0)
 
 
-def trained(record):
-    return frame(record, TRAINED)
-
-
 PACKED = {
     "warc.gz": (b"", [zipped(r) for r in WARCS]),
     "arc.gz": (b"", [zipped(r) for r in ARCS]),
     "warc.zst": (b"", [frame(r) for r in WARCS]),
     "arc.zst": (b"", [frame(r) for r in ARCS]),
-    "dictionary.warc.zst": (dictionary_frame(TRAINED), [trained(r) for r in WARCS]),
+    "dictionary.warc.zst": (dictionary_frame(TRAINED), [frame(r, TRAINED) for r in WARCS]),
 }
 PLAIN = {"warc": (b"", WARCS), "arc": (b"", ARCS)}
 

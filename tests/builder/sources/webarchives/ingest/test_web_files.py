@@ -92,10 +92,6 @@ def ranged_without_size(body: bytes) -> Answer:
     return answer
 
 
-def without_size(body: bytes) -> Answer:
-    return web.raw(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "kind", ["ranged", "ranged_without_size", "without_ranges", "without_size", "redirect", "cut"]
@@ -109,7 +105,7 @@ def test_a_file_gives_what_it_gives_on_this_machine(
         "ranged": web.ranged(archive, NOTED),
         "ranged_without_size": ranged_without_size(archive),
         "without_ranges": without_ranges(archive),
-        "without_size": without_size(archive),
+        "without_size": web.raw(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + archive),
         "redirect": web.redirect("/there"),
         "cut": web.ranged(archive, NOTED, cut=100_000),
     }
