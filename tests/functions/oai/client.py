@@ -5,7 +5,6 @@ Events become requests as on Lambda (functions.http.aws).
 
 import base64
 import gzip
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -27,18 +26,16 @@ from tests.functions.oai.validity import OAI, codes, valid
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 CLIENT = {"protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"}
 BASE = "https://oai.example.org/oai"
-_AGE = re.compile(r"max-age=([0-9]+)")
 
 
 class Clock:
-    """A clock that stands still until it is moved; `skew` is what it is ahead of the true one."""
+    """A clock that stands still until it is moved."""
 
-    def __init__(self, now: datetime = START, skew: float = 0.0):
+    def __init__(self, now: datetime = START):
         self.now = now
-        self.skew = timedelta(seconds=skew)
 
     def __call__(self) -> datetime:
-        return self.now + self.skew
+        return self.now
 
     def move(self, seconds: float) -> datetime:
         self.now += timedelta(seconds=seconds)
@@ -191,29 +188,3 @@ class Client:
     def listed(self, verb: str = "ListRecords", /, **arguments: str) -> list[tuple[str, bool]]:
         arguments.setdefault("metadataPrefix", "oai_dc")
         return [header for page in self.pages(verb, **arguments) for header in page.headers]
-
-
-class SharedCache:
-    """A cache before several applications, that keeps what it may (RFC 9111)."""
-
-    def __init__(self) -> None:
-        self.stored: dict[str, tuple[datetime, dict[str, Any]]] = {}
-        self.hits = 0
-
-    def get(self, client: Client, query: str, now: datetime) -> bytes:
-        """Return the body of a GET, which may be one that was answered before."""
-        when, reply = self.stored.get(query, (now, None))
-        if reply is not None:
-            kept = _AGE.search(reply["headers"]["Cache-Control"])
-            if kept and now - when < timedelta(seconds=int(kept[1])):
-                self.hits += 1
-                return content(reply)
-        held = {"if-none-match": reply["headers"]["ETag"]} if reply is not None else {}
-        fresh = client.raw(query, headers=held)
-        if reply is not None and fresh["statusCode"] == 304:
-            assert fresh["body"] == ""
-            self.hits += 1
-            fresh = {**reply, "headers": {**reply["headers"], **fresh["headers"]}}
-        assert fresh["statusCode"] == 200, fresh
-        self.stored[query] = now, fresh
-        return content(fresh)

@@ -1,7 +1,7 @@
 """A repository in memory: snapshots made of simple items, with the rules of the real one."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -44,20 +44,11 @@ class Snapshot:
 
 
 class MemoryRepository:
-    """Implements functions.reading.repository.Repository.
+    """Implements functions.reading.repository.Repository."""
 
-    `estimate` distorts the size of a list that begins within a sequence, as a real one may.
-    """
-
-    def __init__(
-        self,
-        namespace: str = "example.org",
-        estimate: Callable[[int], int] = lambda n: n,
-        store: str = "",
-    ):
+    def __init__(self, namespace: str = "example.org", store: str = ""):
         self.namespace = namespace
         self.store = store
-        self.estimate = estimate
         self.snapshots: dict[int, Snapshot] = {}
         self.retired: set[int] = set()
         self.current = Pointer(store=store)
@@ -116,9 +107,7 @@ class MemoryRepository:
         return self._at(snapshot).manifest
 
     def size(self, manifest: Manifest, selection: RecordSelection) -> int:
-        found = len(self._selected(manifest, selection))
-        firsts = {sequence.first for sequence in manifest.sequences}
-        return found if selection.span.first in firsts else max(0, self.estimate(found))
+        return len(self._selected(manifest, selection))
 
     def page(
         self,
