@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Processes that start together would each compile every test as well.
 COMPILED := $(VENV)/.compiled
 
-.PHONY: demo test prove-all prove-aws prove-engines prove-hosts prove-pages prove-tables prove-protocol soak clients release check bench house format clean
+.PHONY: demo test prove-all prove-aws prove-engines prove-hosts prove-pages prove-places prove-tables prove-protocol soak clients release check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -68,6 +68,11 @@ prove-pages: $(TOOLS)
 # function in Node; REQUESTS=10000 takes so many random requests of each, PROOF="-k nginx" proves one.
 prove-hosts: $(TOOLS)
 	infra/prove-hosts.sh $(PROOF)
+
+# Stores at other places that speak S3: Ceph, SeaweedFS, ministack, R2's refusals, and rclone, which
+# must be refused; they are installed into .places, Ceph by apt-get. PROOF="-k ceph" proves one.
+prove-places: $(TOOLS)
+	infra/prove-places.sh $(PROOF)
 
 # The tables, read by DuckDB, PyIceberg, Polars, ClickHouse and Spark, which are installed into
 # .tables; PROOF="-k spark" proves a part.

@@ -31,6 +31,7 @@ from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from functions.snapshot.layout import StoreAddress
 from functions.store.connection import BucketConnection
+from tests.extent import PLACES
 from tests.proxy import Proxy, proxied
 
 ACCESS_KEY, SECRET_KEY = "sheaf-tests", "sheaf-tests-secret"
@@ -120,10 +121,9 @@ class OneByOne:
 
 
 @pytest.fixture(scope="session")
-def moto_server() -> Iterator[str]:
+def moto_server(servers: Callable[[str], str]) -> str:
     """Give the endpoint of moto's S3."""
-    with run_moto() as endpoint:
-        yield endpoint
+    return servers("moto")
 
 
 @pytest.fixture
@@ -149,10 +149,9 @@ def run_moto() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def weed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def weed_server(servers: Callable[[str], str]) -> str:
     """Give the endpoint of SeaweedFS's S3, which checks signatures."""
-    with run_weed(tmp_path_factory.mktemp("weed")) as endpoint:
-        yield endpoint
+    return servers("weed")
 
 
 @contextmanager
@@ -169,7 +168,7 @@ def run_weed(folder: Path) -> Iterator[str]:
     for _ in range(3):
         endpoint, process = _begun(weed, folder, config)
         try:
-            if _answers(endpoint, process):
+            if answers(endpoint, process):
                 yield endpoint
                 return
         finally:
@@ -214,13 +213,13 @@ def _begun(weed: Path, folder: Path, config: Path) -> tuple[str, subprocess.Pope
     return endpoint, process
 
 
-@pytest.fixture(params=["folder", "moto", "weed"])
+@pytest.fixture(params=["folder", "moto", "weed", *PLACES])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FolderStore | Bucket]:
-    """Give an empty store: a folder, or a bucket of either server with parts as small as may be."""
+    """Give an empty store: a folder, or a bucket of a server with parts as small as may be."""
     if request.param == "folder":
         yield FolderStore(tmp_path / "store")
         return
-    server = request.getfixturevalue(f"{request.param}_server")
+    server = request.getfixturevalue("servers")(request.param)
     with closing(fresh(server, part=5 << 20)) as bucket:
         yield bucket
 
@@ -248,7 +247,7 @@ def free_ports(count: int) -> list[int]:
         return [probe.getsockname()[1] for probe in probes]
 
 
-def _answers(endpoint: str, process: subprocess.Popen[bytes]) -> bool:
+def answers(endpoint: str, process: subprocess.Popen[bytes]) -> bool:
     """Wait until a bucket can be made; tell if that came to be."""
     client = administrator(endpoint)
     end = time.monotonic() + 60

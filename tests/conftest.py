@@ -26,7 +26,7 @@ with contextlib.suppress(ImportError):  # the proofs of what is deployed go with
     settings.register_profile("sheaf", deadline=None, derandomize=not LONG)
     settings.load_profile("sheaf")
 
-pytest_plugins = ["tests.bucket"]
+pytest_plugins = ["tests.bucket", "tests.places"]
 
 
 def _end_quietly() -> None:

@@ -7,7 +7,8 @@ that are marked `thorough`, each of which has a quicker one beside it. TEST_REST
 those tests alone of which less is tried by default: with it, `make prove-all` proves the rest.
 HYPOTHESIS_PROFILE=long tries many more random cases, and others each time; KILL_ALL=1 lets work end
 at every place where it can, where otherwise places at equal distances are taken, the last one and
-the first among them.
+the first among them. PLACES names further servers of buckets (tests/places.py), as `make
+prove-places` does.
 """
 
 import os
@@ -15,6 +16,7 @@ import os
 REST = os.environ.get("TEST_REST") == "1"
 ALL = REST or os.environ.get("TEST_ALL") == "1"
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+PLACES = os.environ.get("PLACES", "").split()
 EVERY = os.environ.get("KILL_ALL") == "1"
 
 

@@ -3,7 +3,7 @@
 import http.client
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -22,6 +22,7 @@ class Seen:
     range: str | None = None
     conditional: bool = False
     bytes: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -118,6 +119,7 @@ class Proxy:
                 headers.get("Range"),
                 conditional,
                 int(headers.get("Content-Length", 0)),
+                {name.lower(): value for name, value in headers.items()},
             )
             self.seen.append(one)
         return one

@@ -39,6 +39,7 @@ def bare(tmp_path: Path) -> Path:
     [
         (SCRIPT, r"SKIPPED: the deployment to AWS is NOT proved here .*there is no Python 3\.13"),
         (SCRIPT.with_name("prove-hosts.sh"), "SKIPPED: the routers are NOT proved here"),
+        (SCRIPT.with_name("prove-places.sh"), "SKIPPED: other places are NOT proved here"),
         (SCRIPT.with_name("prove-pages.sh"), "SKIPPED: the pages are NOT proved in Chromium here"),
     ],
 )

@@ -84,7 +84,7 @@ def s3(
                 endpoint_url=endpoint or None,
                 config=config.merge(limits),
             )
-            client.meta.events.register("before-call.s3.DeleteObjects", _add_md5)
+            client.meta.events.register("before-call.s3.DeleteObjects", _sum_by_md5)
             client.meta.events.register("before-call.s3.HeadBucket", _unknown_region)
             clients.append(client)
     return clients
@@ -231,10 +231,11 @@ def _transports() -> tuple[tuple[str, tuple[type[Exception], ...]], ...]:
     )
 
 
-def _add_md5(params: dict[str, Any], **_: object) -> None:
-    """Add the MD5 that older servers require for a removal."""
+def _sum_by_md5(params: dict[str, Any], **_: object) -> None:
+    """Send a removal with its MD5, in the place of the CRC32 that boto3 would add even so."""
     digest = hashlib.md5(params["body"], usedforsecurity=False).digest()
     params["headers"]["Content-MD5"] = base64.b64encode(digest).decode()
+    params["context"].pop("checksum", None)
 
 
 def _unknown_region(**_: object) -> tuple[Any, dict[str, Any]]:

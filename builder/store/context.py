@@ -22,7 +22,7 @@ from builder.runtime import Clock, Runtime, draw_id
 from builder.store import aws
 from builder.store.folder import FolderStore
 from builder.store.identity import has_content, read_identity
-from builder.store.s3 import Store, open_store
+from builder.store.s3 import S3Store, Store, open_store
 from builder.store.suffix_list import suffix_list_version
 from builder.store.web_store import WebStore
 from functions.config import configuration
@@ -77,13 +77,16 @@ class Context:
     def store(self) -> Store:
         """The store that the arguments or the configuration name.
 
-        Raises UsageError for a web address if the command writes to the store, and for a folder
-        that the arguments name and that does not exist, if it only reads.
+        If the command writes, a bucket is tested now, not after hours (S3Store.prove). Raises
+        UsageError for a web address then, and for a folder that the arguments name and that does
+        not exist, if it only reads.
         """
         store = open_store(*self.store_uri(), self.configuration, self.environment)
         writes = getattr(self.arguments, "writes", False)
         if isinstance(store, WebStore) and writes:
             store.refuse_write()
+        if isinstance(store, S3Store) and writes and not getattr(self.arguments, "dry_run", False):
+            store.prove()
         is_named = self.arguments.store is not None and not writes
         if is_named and isinstance(store, FolderStore) and not store.root.is_dir():
             raise UsageError(f"{store.address}: there is no such folder, so it is no store")

@@ -26,6 +26,7 @@ from functions.snapshot.layout import SITE, StoreAddress, WebAddress, is_key
 from functions.snapshot.store import ListedObject, Sink
 from functions.store.connection import BucketConnection
 from functions.store.mirror import SMALL
+from functions.store.s3_request import UnsupportedRequest
 from functions.store.store_reader import BucketReader, remote_of
 
 _LONGEST = 1024  # bytes of an S3 key; some compatible servers do not check it
@@ -105,7 +106,7 @@ class S3Store(BucketReader):
     def create(self, key: str, data: bytes) -> None:
         """Write a new object. Raises Conflict if it exists."""
         name = self._name(key)
-        self._prove()
+        self.prove()
         self._client.put_if(name, data, None)
 
     def create_file(self, key: str, path: Path) -> None:
@@ -114,7 +115,7 @@ class S3Store(BucketReader):
         It takes one request for any size, and only a little of the object is in memory.
         """
         name = self._name(key)
-        self._prove()
+        self.prove()
         self._client.put_file_if_absent(name, path)
 
     @contextmanager
@@ -124,7 +125,7 @@ class S3Store(BucketReader):
         Raises DeadUploadError if all has to be written again.
         """
         name = self._name(key)
-        self._prove()
+        self.prove()
         with Multipart(self._client, name, probe=self._address.key(PROOF), most=most) as sink:
             yield sink
             sink.end()
@@ -158,7 +159,7 @@ class S3Store(BucketReader):
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`; return the new one. Raises Conflict."""
         name = self._name(key)
-        self._prove()
+        self.prove()
         return self._client.put_if(name, data, tag, _describe(key))
 
     def remove(self, *keys: str) -> None:
@@ -223,10 +224,10 @@ class S3Store(BucketReader):
             )
         return name
 
-    def _prove(self) -> None:
-        """Test, once, that the server rejects a write whose condition is not met.
+    def prove(self) -> None:
+        """Test, once, that this bucket may be written, and that a condition not met is rejected.
 
-        Raises StoreError if it does not.
+        Raises StoreError.
         """
         with self._proof:
             if self._proved:
@@ -248,12 +249,14 @@ class S3Store(BucketReader):
             self._client.put_once(name, data.encode(), tag)
         except Conflict:
             return False
+        except UnsupportedRequest:
+            self._refuse("If-None-Match" if tag is None else "If-Match")
         return True
 
     def _refuse(self, header: str) -> None:
         raise StoreError(
-            f"{self.address}: this server ignores {header}, so two publishers could overwrite each "
-            "other; Sheaf needs one that honours conditional writes (see docs/reference/store.md)"
+            f"{self.address}: this server does not honour {header}, so two publishers "
+            "could overwrite each other: see docs/operations/places.md for servers that do"
         )
 
 

@@ -56,16 +56,22 @@ _MESSAGES = {
     "ExpiredToken": "the credentials have expired; get new ones",
     "InvalidToken": "the session token is not valid; get new credentials",
     "RequestTimeTooSkewed": "this machine's clock is wrong by more than the server permits",
+    "Unauthorized": "the server does not accept these credentials; check them",
     "AuthorizationHeaderMalformed": "the bucket is in another region; set store.region",
+    "InvalidRegionName": "the server does not know this region; set store.region",
     "PermanentRedirect": "the bucket is in another region; set store.region",
     "EntityTooLarge": "the object is larger than the server permits",
-    "NotImplemented": "the server lacks an operation that Sheaf requires (docs/reference/store.md)",
+    "NotImplemented": "the server lacks what Sheaf requires (docs/operations/places.md)",
 }
 T = TypeVar("T")
 
 
 class ForbiddenObjectError(DamagedStore):
     """The server refuses this object only; others may be readable."""
+
+
+class UnsupportedRequest(StoreError):
+    """The server does not have this operation, or one of its headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,8 @@ class Refusal:
         if self.credentials:
             return self._explain_credentials(root, waited)
         if self.code in _MESSAGES:
-            return StoreError(f"{where}: {_MESSAGES[self.code]}")
+            kind = UnsupportedRequest if self.code == "NotImplemented" else StoreError
+            return kind(f"{where}: {_MESSAGES[self.code]}")
         if self.passing:
             return StoreUnavailable(f"{where}: {self._explain_failure(waited)}")
         if self.status == 412 or self.code == "PreconditionFailed":

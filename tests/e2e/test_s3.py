@@ -19,6 +19,7 @@ import pytest
 from msgspec import structs
 
 from builder.snapshot import query as question
+from builder.store.s3 import PROOF
 from functions.config import configuration
 from functions.oai.application import Application
 from functions.reading.duck_repository import DuckRepository
@@ -70,21 +71,6 @@ class Bucketed(Home):
     @property
     def environment(self) -> dict[str, str]:
         return {**os.environ, **self.variables}
-
-
-class Processes(Bucketed):
-    """The same, where each command is a process of its own."""
-
-    def __call__(self, command: str, *arguments: object, **settings: str) -> Result:
-        done = subprocess.run(
-            self.line(command, *arguments),
-            env={**self.environment, **settings},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return Result(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture
@@ -161,36 +147,6 @@ def serve() -> Iterator[Callable[..., Served]]:
     yield make
     for one in made:
         one.close()
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    ("server", "kind"), [("moto_server", Bucketed), ("weed_server", Processes)]
-)
-def test_every_command_over_a_bucket(
-    server: str, kind: type[Bucketed], request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    """As processes over the one server, in this process over the other."""
-    bucket = fresh(request.getfixturevalue(server))
-    home = kind(tmp_path / "home", bucket)
-    two = warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
-    home.publish_pages(tmp_path / "one.warc.gz", PAGES, two)
-    status = home("status", "--json", "--store", bucket.uri).json
-    assert (status["snapshot"]["records"], status["intake"]) == (41, [])
-    withdrawn = home("withdraw", "--url-prefix", "http://a1.cz/", "--reason", "x", "--json").json
-    assert withdrawn["withdrawn"] == 8
-    rows = home("query", "SELECT count(*) AS n, count(DISTINCT warc_filename) AS f FROM captures")
-    assert rows.out == "n,f\n33,2\n"
-    # What the pointer names stays for a minute.
-    expired = home("expire", "--keep", "1", "--json")
-    assert expired.code == 0, expired.err
-    served = Served(bucket, bucket.endpoint)
-    records = served.harvest()
-    served.close()
-    assert len(records) == 41
-    assert len([r for r in records if r.startswith("!")]) == 8
-    assert [k for k in bucket.keys("") if k.startswith(layout.INTAKE)] == []
-    bucket.close()
 
 
 def test_init_names_a_bucket_and_gives_it_an_id(
@@ -340,4 +296,4 @@ def test_ingest_looks_for_the_store_before_it_reads(
     refused = home("ingest", path)
     assert refused.code == 2
     assert "permission denied" in refused.err
-    assert [s.key.rpartition("/")[2] for s in proxy.seen] == [layout.POINTER]
+    assert [s.key.rpartition("/")[2] for s in proxy.seen] == [PROOF]

@@ -23,7 +23,9 @@ REFUSALS = [
     (Answer(301, "PermanentRedirect"), "another region; set store.region"),
     (Answer(400, "AuthorizationHeaderMalformed"), "another region; set store.region"),
     (Answer(404, "NoSuchBucket"), "there is no such bucket"),
-    (Answer(501, "NotImplemented"), "lacks an operation"),
+    (Answer(501, "NotImplemented"), "lacks what Sheaf requires"),
+    (Answer(401, "Unauthorized"), "does not accept these credentials"),
+    (Answer(400, "InvalidRegionName"), "set store.region"),
     (Answer(418, ""), "answered 418"),
 ]
 """What a server refuses at once, and what is told of it, of whichever request."""
