@@ -3,6 +3,7 @@
 The wait is the client's own back-off, or what the server asks for in a header field.
 """
 
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -12,11 +13,15 @@ from email.utils import parsedate_to_datetime
 from typing import Protocol
 
 from builder.http.errors import Deferred, FetchError
+from builder.text import visible
 
 PASSING_STATUSES = frozenset({408, 421, 425, 429, 502, 503, 504})
 """Statuses of servers that may respond differently another time."""
+ANNOUNCED = 4.0
+"""Seconds of a wait from which on it is announced."""
 _EPOCH = 1_000_000_000
 """A smaller number is a number of seconds, and not a time."""
+_LOG = logging.getLogger("sheaf")
 
 
 class Stop(Protocol):
@@ -140,6 +145,14 @@ class RetryPolicy:
         if wish is not None:
             return min(max(wish, self.first), self.longest)
         return backoff(self.first, tried, self.most)
+
+
+def announce_wait(place: str, why: str, seconds: float) -> None:
+    """Tell which address is waited for, why and for how long, unless it is short."""
+    if seconds >= ANNOUNCED:
+        _LOG.warning(
+            "%s: %s: asking again in %s s", visible(place), visible(why), f"{seconds:,.0f}"
+        )
 
 
 def backoff(first: float, failures: int, most: float) -> float:

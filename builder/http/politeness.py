@@ -25,6 +25,7 @@ GIVEN_UP = 3
 """Failed connections in a row after which a host is given up."""
 _RESTS = frozenset({"server-error", "too-many-requests", "no-answer", "too-slow", "bad-answer"})
 _TICK = 0.5
+_EVERY = 10.0
 LARGEST_ROBOTS = 512_000
 """Bytes of a robots.txt that are read; the rest is ignored."""
 _KEPT = 86_400.0
@@ -51,6 +52,7 @@ class _Host:
     promised: int = 0
     interval: float = 0.0
     failures: int = 0
+    why: str = ""
     unreached: int = 0
     given_up: FetchError | None = None
     forgiven: float = math.inf
@@ -63,6 +65,7 @@ class HostQueue:
     policy: HostPolicy
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
+    _told: float = field(init=False, default=-math.inf)
     _hosts: dict[str, _Host] = field(init=False, default_factory=dict)
     _changed: threading.Condition = field(init=False, default_factory=threading.Condition)
 
@@ -87,6 +90,7 @@ class HostQueue:
                 raise Deferred("ended")
             if now >= until or (state.ready >= rested and not state.active):
                 raise Deferred(f"{host} must not be asked again")
+            self._announce(host, state)
             self._changed.wait(min(max(state.ready - now, 0.01), _TICK))
 
         with self._changed:
@@ -128,6 +132,8 @@ class HostQueue:
                         host.promised += 1
                         return name
                 soonest = min(host.ready for host in hosts)
+                if soonest < until:
+                    self._announce(*min(zip(listed, hosts, strict=True), key=lambda h: h[1].ready))
                 working = any(host.active or host.promised for host in hosts)
                 if now >= until or (soonest >= until and not working):
                     return None
@@ -170,7 +176,7 @@ class HostQueue:
             return
         with self._changed:
             state = self._host(host)
-            state.failures += 1
+            state.failures, state.why = state.failures + 1, str(failure)
             state.unreached = state.unreached + 1 if unreachable else 0
             if state.unreached >= GIVEN_UP:
                 state.given_up = failure.copy()
@@ -180,6 +186,13 @@ class HostQueue:
                 rest = limits.backoff(self.policy.rest, state.failures, _LONGEST_REST)
             state.ready = max(state.ready, self.clock() + min(rest, _LONGEST_REST))
             self._changed.notify_all()
+
+    def _announce(self, name: str, host: _Host) -> None:
+        """Tell that a host rests after a failure; at most one line in `_EVERY` seconds."""
+        now = self.clock()
+        if host.failures and host.ready - now >= limits.ANNOUNCED and now >= self._told + _EVERY:
+            self._told = now
+            limits.announce_wait(name, host.why, host.ready - now)
 
     def _host(self, host: str) -> _Host:
         return self._hosts.setdefault(host, _Host())

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import OUTCOMES, FetchError, ReplacedError
-from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy
+from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, announce_wait
 from builder.http.responses import Response
+from builder.http.secrets import strip_secrets
 
 T = TypeVar("T")
 
@@ -137,6 +138,7 @@ class RangeClient:
                     raise
                 tried += 1
                 wait = self.retry.wait(tried, failure.retry_after)
+                announce_wait(strip_secrets(url), str(failure), wait)
             self.client.stop.wait(wait)  # if it is set, the next attempt raises Deferred
 
     def _describe(self, response: Response) -> WebFile:

@@ -18,6 +18,7 @@ from builder.obi.history import Committed, history
 from builder.outputs.follow import change_store
 from builder.runtime import Runtime
 from builder.snapshot.transaction import Change, ChangeResult, Transaction
+from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.oai.format import NO_ROW
 from functions.oai.render.copy_address import CopyAddresses
@@ -151,10 +152,13 @@ class IntakeChange(Change):
             change.has_sources = sources > 0
             counts = sum((kind.settle(change) for kind in KINDS), counts)
             counts = sum((kind.revise(change) for kind in KINDS), counts)
-            changed = counts.changed + counts.moved
             after = before
-            if counts.new or changed or counts.restated:
-                self.runtime.say(f"writing {counts.new:,} new and {changed:,} changed records")
+            if counts.new or counts.changed or counts.moved or counts.restated:
+                also = tally(counts.moved, "revisit") + " with a new original"
+                self.runtime.say(
+                    f"writing {counts.new:,} new and {counts.changed:,} changed records"
+                    + (f", and {also}" if counts.moved else "")
+                )
                 tables = SnapshotTables(connection, draft, before, change.rows or None)
                 after = tables.items(self.runtime.progress)
             words.complete(connection, draft)

@@ -25,6 +25,9 @@ def report_text(built: ChangeResult) -> str:
             f"\n{tally(manifest.revisits, 'revisit')}, {manifest.unresolved:,} of them without an "
             f"original; {built.moved:,} published earlier have a new original"
         )
+    if collections := manifest.kinds().get("collection"):
+        own = tally(collections, "record")
+        report += f"\ncollections have {own} of these, which count neither as new nor as changed"
     return report
 
 

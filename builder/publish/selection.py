@@ -216,6 +216,7 @@ def explain_set(connection: engine.Connection, table: str, values: dict[str, Any
 def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) -> str:
     """Return the reason why nothing matches the selection."""
     files = draft.paths(draft.files(draft.tables.get("sets", ())))
+    values: dict[str, Any]
     if selection.set is not None and files:
         values = {"sets": files, "set": selection.set}
         if reason := explain_set(connection, engine.table("$sets"), values):
@@ -224,7 +225,17 @@ def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) 
         sql = f"SELECT identifier, kind FROM listed_versions WHERE {_FOLLOWS} ORDER BY 1 LIMIT 1"
         for name, kind in connection.execute(sql).fetchall():
             return f"{name} {_FOLLOWING[kind]}"
-    return "no item matches; select an already withdrawn item by identifier or set only"
+    reason = "no item matches"
+    if selection.url_prefix is not None:
+        values = {"prefix": selection.url_prefix}
+        nearest = connection.execute(
+            f"SELECT {_URL} AS place FROM {_live(draft, values)} WHERE url IS NOT NULL "
+            "ORDER BY levenshtein(left(place, length($prefix)), $prefix), place LIMIT 1",
+            values,
+        ).fetchall()
+        if nearest and not nearest[0][0].startswith(selection.url_prefix):
+            reason += f": no URL begins with {selection.url_prefix}; the nearest is {nearest[0][0]}"
+    return f"{reason}; an item that is withdrawn already is selected by identifier or set only"
 
 
 def _live(draft: Draft, values: dict[str, object]) -> str:

@@ -10,6 +10,7 @@ from builder.errors import UsageError
 from functions.content import header_fields
 from functions.http import http_message
 from functions.oai.format import TEMPLATES
+from functions.snapshot.errors import describe_failure
 from functions.snapshot.site_names import TYPES
 
 FILES = {
@@ -114,7 +115,7 @@ def _embed(root: Path, base: str, publishes: int, *, with_sets: bool) -> str:
             for path in paths
         }
     except (OSError, ValueError) as error:
-        raise UsageError(f"{root} is no site: {error}") from error
+        raise UsageError(f"{root} is no site: {describe_failure(error)}") from error
     instants = sorted({instant for chain in chains.values() for instant, _ in chain})
     numbers = {instant: number for number, instant in enumerate(instants)}
     lists = {

@@ -111,6 +111,11 @@ class Context:
                 f"{address} is not a store, so nothing is published: it has neither "
                 f"{layout.IDENTITY} nor {layout.POINTER} nor anything else that Sheaf writes"
             )
+        if isinstance(self.store, FolderStore) and not self.store.root.is_dir():
+            raise NothingPublished(
+                f"{address}: there is no such folder: nothing was published yet (`sheaf publish` "
+                "makes it), or its disk is not mounted, or it was moved or lost"
+            )
         raise NothingPublished(
             f"{address}: nothing is published in this store yet: run `sheaf publish`"
         )

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from functions.snapshot.errors import NO_SPACE, DamagedStore, StoreError
+from functions.snapshot.errors import NO_SPACE, DamagedStore, StoreError, describe_failure
 from functions.snapshot.store import Reader
 
 DRAFT = ".draft"
@@ -171,7 +171,7 @@ def read_chunks(source: BinaryIO, key: str) -> Iterator[bytes]:
         except OSError as error:
             if error.errno == errno.EIO:
                 raise DamagedStore(f"{key} cannot be read: {error.strerror}") from error
-            raise StoreError(f"{key} cannot be read: {error}") from error
+            raise StoreError(f"{key} cannot be read: {describe_failure(error)}") from error
         if not chunk:
             return
         yield chunk

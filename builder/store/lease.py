@@ -7,6 +7,7 @@ the same name: a lease saves work twice done, but only conditional writes keep r
 
 import contextlib
 import json
+import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
+_LOG = logging.getLogger("sheaf")
 _SECONDS = 120.0
 """Seconds for which a lease is valid, more than clocks of machines differ."""
 _RENEWED = 3
@@ -38,8 +40,12 @@ class Leases:
 
         `go_on` is called while another process holds it, and may raise. Raises StoreError.
         """
-        holder = secrets.token_hex(8)
+        holder, is_told = secrets.token_hex(8), False
         while (tag := self._take(key, holder)) is None:
+            if not is_told:
+                most = f"; if it was killed, for at most {self.seconds:,.0f} s"
+                _LOG.warning("waiting for another process, which holds %s%s", key, most)
+            is_told = True
             go_on()
             self.sleep(_WAIT)
         end = self._keep(key, holder, tag)

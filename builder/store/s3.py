@@ -283,14 +283,17 @@ def open_store(
 ) -> Store:
     """Return the store at `uri`: a bucket, a web address, or a folder's path relative to `base`.
 
-    Raises StoreError for any other address.
+    Raises StoreError for any other address, and for a file.
     """
     at = remote_of(uri)
     if isinstance(at, WebAddress):
         return open_web_store(at, BucketConnection.of(settings))
     if at is not None:
         return S3Store(at, BucketConnection.of(settings), environment)
-    return FolderStore((base / uri).resolve())
+    root = (base / uri).resolve()
+    if root.exists() and not root.is_dir():
+        raise StoreError(f"{root} is a file, and a store is a folder")
+    return FolderStore(root)
 
 
 def _describe(key: str) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from functions.config import signing
 from functions.config.keys import KEYS
-from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.errors import ConfigurationError, describe_failure
 
 FILE = "sheaf.toml"
 STORE = "SHEAF_STORE_URI"
@@ -74,7 +74,7 @@ def load(path: Path, environment: Mapping[str, str], remedy: str = "") -> Config
             raise ConfigurationError(f"no configuration at {path}: {remedy}") from None
         text = ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+        raise ConfigurationError(f"{path} cannot be read: {describe_failure(error)}") from error
     return parse(text, environment, str(path)).relative_to(path.parent)
 
 

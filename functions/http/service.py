@@ -16,7 +16,7 @@ from functions.http.access_log import AccessLog
 from functions.http.http_message import OAI_PATH, Call, HttpResponse, Reply
 from functions.reading.as_of import AsOf
 from functions.reading.repository import Repository
-from functions.snapshot.errors import NothingPublished, StoreError
+from functions.snapshot.errors import DamagedStore, MissingObject, NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from functions.store.s3_request import Tally
@@ -40,6 +40,7 @@ class Service(ABC):
 
     spent = False
     unreachable = "The repository cannot be reached at the moment; try again later."
+    damaged = "A file that this needs is damaged or missing here; the operator has to restore it."
     too_large = "The response is too large."
 
     def __init__(
@@ -138,7 +139,8 @@ class Service(ABC):
         except StoreError as error:
             # The cause is for the operator, not for clients.
             _LOG.error("%s: %s", type(error).__name__, error)
-            message = self.unreachable
+            is_lasting = isinstance(error, DamagedStore | MissingObject)
+            message = self.damaged if is_lasting else self.unreachable
         except Exception:  # noqa: BLE001 - told in the error log
             # 503 and not 500: harvesters retry after 503 and give up after 500. Unforeseen causes
             # (memory, a file that just vanished) often pass by then.

@@ -21,7 +21,7 @@ from urllib.parse import urljoin
 
 from functions.kinds import HARVESTED, IN_FORMATS, KINDS, WITH_OFFERS, find_kind
 from functions.reading.repository import PublishedRecord
-from functions.snapshot.errors import ConfigurationError, StoreError
+from functions.snapshot.errors import ConfigurationError, StoreError, describe_failure
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.oai_name import MANDATORY, is_uri
 
@@ -160,7 +160,7 @@ def _rows(path: Path, places: Sequence[Path]) -> list[Format]:
         text = path.read_text("utf-8")
         document = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+        raise ConfigurationError(f"{path} cannot be read: {describe_failure(error)}") from error
     lines = [n for n, line in enumerate(text.splitlines(), 1) if _ROW.match(line)]
     found_rows = document.pop("format", [])
     if document or not isinstance(found_rows, list):

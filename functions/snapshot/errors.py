@@ -1,5 +1,6 @@
 """Exceptions for faults in a store or a configuration, and the version of the schema."""
 
+import json
 from typing import Any
 
 NO_SPACE = "the disk for scratch files is full: free some space, or set TMPDIR to another folder"
@@ -49,6 +50,21 @@ class OlderSchemaError(StoreError):
 
 class NothingPublished(StoreError):
     """The store has no snapshot in effect."""
+
+
+def describe_failure(error: Exception) -> str:
+    """Return in words why a file or document cannot be used: never an exception's own name."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is no JSON: {error}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1:,} of it is no text in UTF-8"
+    if isinstance(error, KeyError):
+        return f"it has no {error.args[0]}"
+    if isinstance(error, ValueError | EOFError) and str(error):
+        return str(error)
+    return "it has another form than Sheaf writes"
 
 
 def check_version(version: Any, release: Any = None) -> None:

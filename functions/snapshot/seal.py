@@ -18,7 +18,7 @@ from msgspec import field as field
 from msgspec.structs import replace as replace
 
 from functions.snapshot import instant
-from functions.snapshot.errors import DamagedStore, check_version
+from functions.snapshot.errors import DamagedStore, check_version, describe_failure
 
 T = TypeVar("T")
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -97,4 +97,4 @@ def refuse_damage(what: str, remedy: str = "") -> Iterator[None]:
         yield
     except MALFORMED as error:
         advice = f"; {remedy}" if remedy else ""
-        raise DamagedStore(f"{what} is damaged: {error!r}{advice}") from error
+        raise DamagedStore(f"{what} is damaged: {describe_failure(error)}{advice}") from error

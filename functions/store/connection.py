@@ -4,6 +4,7 @@ The settings come from the configuration and the environment. The base class ret
 translates errors into store errors.
 """
 
+import logging
 import math
 import os
 import random
@@ -31,6 +32,8 @@ LONGEST = 60.0
 T = TypeVar("T")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
+_ANNOUNCED, _QUIET = 4.0, 20.0  # seconds until retries are announced, and between two lines
+_LOG = logging.getLogger("sheaf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,7 @@ class ObjectClient(ABC):
         self.connection = connection
         self._root = root
         self._answered = False
+        self._told = -math.inf
 
     @abstractmethod
     def get(self, key: str) -> tuple[bytes, str]:
@@ -210,7 +214,8 @@ class ObjectClient(ABC):
     def attempt(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
         """Retry a request until it succeeds, for `retry_seconds` or `most` seconds at most."""
         patience = min(self.connection.patience, most)
-        end = time.monotonic() + patience
+        begun = time.monotonic()
+        end = begun + patience
         wait = _FIRST_WAIT
         while True:
             s3_request.add_to_tally(requests=1)
@@ -229,6 +234,10 @@ class ObjectClient(ABC):
                     is_own = patience == self.connection.retry_seconds
                     waited = f"{patience:g} s{' (store.retry_seconds)' if is_own else ''}"
                     raise refusal.error(self._root, key, action, waited) from error
+            if self.connection.patience == patience and now > max(begun, self._told) + _ANNOUNCED:
+                self._told = now + _QUIET
+                reason, left = refusal.describe(), end - now
+                _LOG.warning("%s: %s; trying again for up to %.0f s", self._root, reason, left)
             # Random waits keep clients that were refused together from returning together.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, _LONGEST_WAIT)

@@ -116,7 +116,8 @@ class Refusal:
             kind = UnsupportedRequest if self.code == "NotImplemented" else StoreError
             return kind(f"{where}: {_MESSAGES[self.code]}")
         if self.passing:
-            return StoreUnavailable(f"{where}: {self._explain_failure(waited)}")
+            tried = f"it was retried for {waited}; run again later"
+            return StoreUnavailable(f"{where}: {self.describe()}; {tried}")
         if self.status == 412 or self.code == "PreconditionFailed":
             return Conflict(f"{where} was written by another process")
         if self.status == 404 or self.code == "NoSuchUpload":
@@ -135,24 +136,24 @@ class Refusal:
         if self.reason:
             return kind(f"{root}: {self.reason}")
         if self.renewing:
-            return kind(
-                f"{root}: the credentials could not be renewed; retried for {waited}; run again "
-                "later"
-            )
+            tried = f"it was retried for {waited}; run again later"
+            return kind(f"{root}: {self.describe()}; {tried}")
         return kind(
             f"{root}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
             "or AWS_PROFILE, or give this machine a role"
         )
 
-    def _explain_failure(self, waited: str) -> str:
-        tried = f"was retried for {waited}; run again later"
+    def describe(self) -> str:
+        """Return why a request that may succeed later failed."""
+        if self.credentials:
+            return "the credentials could not be renewed"
         if self.transport == "Connect":
-            return f"the server cannot be reached; check the network and {self.check}. It {tried}"
+            return f"the server cannot be reached; check the network and {self.check}"
         if self.transport == "Timeout":
-            return f"the server did not answer in time; it {tried}"
+            return "the server did not answer in time"
         if self.transport:
-            return f"the connection was lost; the server {tried}"
-        return f"the server is busy or failing ({self.status} {self.code}); it {tried}"
+            return "the connection to the server was lost"
+        return f"the server is busy or failing ({self.status} {self.code})"
 
 
 @dataclass(frozen=True, slots=True)

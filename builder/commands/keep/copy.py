@@ -37,7 +37,7 @@ def run(context: Context) -> int:
     if target.address.startswith(f"{context.store.address.rstrip('/')}/"):
         raise UsageError(f"{arguments.target} is inside the store: choose another place")
     done = export(
-        context.store,
+        context.published_store(),
         target,
         context.runtime(),
         newest_only=arguments.newest,

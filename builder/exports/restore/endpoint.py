@@ -28,7 +28,7 @@ from builder.exports.restore.captures import (
 )
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
-from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
+from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, announce_wait, find_wish
 from builder.http.responses import Response
 from builder.http.url import is_address
 from functions.archive import coding
@@ -91,7 +91,9 @@ class EndpointClient:
             if tried == self.retry.retries:
                 raise EndpointError(f"{urlsplit(url).netloc} does not answer: {why}")
             tried += 1
-            if self.client.stop.wait(self.retry.wait(tried, delay)):
+            seconds = self.retry.wait(tried, delay)
+            announce_wait(urlsplit(url).netloc, why, seconds)
+            if self.client.stop.wait(seconds):
                 raise EndpointError("the restore was stopped")
 
     def read(self, url: str) -> tuple[Response, bytes]:

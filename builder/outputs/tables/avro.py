@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from builder.outputs.tables.index import ManifestFile
+from functions.snapshot.errors import describe_failure
 
 _MAPS = (
     ("column_sizes", 108, 117, 118, "long"),
@@ -180,4 +181,4 @@ def read_entries(data: bytes) -> list[Any]:
     try:
         return list(fastavro.reader(io.BytesIO(data)))
     except (EOFError, IndexError, KeyError, TypeError, OSError) as error:
-        raise ValueError(f"no Avro file: {error!r}") from error
+        raise ValueError(f"no Avro file: {describe_failure(error)}") from error

@@ -21,7 +21,7 @@ from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient, add_arguments, own_headers
 from builder.http.cookies import Cookies
 from builder.http.errors import OUTCOMES, Deferred, FetchError
-from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
+from builder.http.limits import ANNOUNCED, PASSING_STATUSES, Limits, RetryPolicy, find_wish
 from builder.sources.harvest import answer
 from builder.sources.harvest.errors import Broken, Unanswered
 from builder.sources.harvest.page import ListPage
@@ -106,9 +106,11 @@ class OaiClient:
                 request = " ".join([shown.pop("verb"), *(f"{k}={v}" for k, v in shown.items())])
                 raise Unanswered(f"{request}: {outcome.text}", outcome.status, outcome.later)
             seconds = self._settings.retry.wait(tried, outcome.rest)
-            if outcome.rest is not None and seconds >= 5:
+            if seconds >= ANNOUNCED:
+                left = outcome.often - tried
+                ends = f", {left:,} times more at most; Ctrl-C ends it" if left else ""
                 self._settings.say(
-                    f"{self._base}: asked to wait for {seconds:,.0f} s: {outcome.text}"
+                    f"{self._base}: {outcome.text}: asking again in {seconds:,.0f} s{ends}"
                 )
             if self._client.stop.wait(seconds):
                 raise Deferred("ended")
@@ -131,9 +133,8 @@ class OaiClient:
                 until = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(self._client.wall() + rest))
                 text = f"HTTP status {status}, asked to wait until {until}"
                 return _Trouble(f"{text}, beyond http.wait_seconds", 0, status, later=True)
-            return _Trouble(
-                f"HTTP status {status}", min(_PATIENT, retries * 4), status, rest, later=True
-            )
+            text = f"HTTP status {status}{_find_reason(headers, data)}"
+            return _Trouble(text, min(_PATIENT, retries * 4), status, rest, later=True)
         if status == 200 and arguments["verb"] == "ListRecords":
             self._look_ahead(data)
         message = Message()
@@ -193,6 +194,14 @@ class OaiClient:
         elif before.scheme == "https" != after.scheme:
             self._settings.say(f"{self._base} redirects to an unencrypted address: {base}")
         self._base = base
+
+
+def _find_reason(headers: Mapping[str, str], body: bytes) -> str:
+    """Return what a plain text in place of an answer says in its first line, in brackets."""
+    if not headers.get("content-type", "").startswith("text/plain"):
+        return ""
+    line = body[:200].decode("utf-8", "replace").strip().partition("\n")[0].strip()
+    return f" ({line.rstrip('.')})" if line else ""
 
 
 def _refusal(status: int, retries: int) -> _Trouble:

@@ -41,6 +41,7 @@ from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter
 from builder.text import tally
 from functions.snapshot import oai_name
+from functions.snapshot.errors import describe_failure
 from functions.snapshot.instant import from_datestamp
 from functions.snapshot.item_tables import INTAKE, NAMES, READING
 from functions.snapshot.store import Writer
@@ -147,7 +148,7 @@ def open_harvest(place: Path, named: Mapping[str, Sequence[str]]) -> Harvest:
     except OSError as error:
         raise UsageError(f"{place} cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{names} is damaged: {error!r}") from error
+        raise UsageError(f"{names} is damaged: {describe_failure(error)}") from error
 
 
 @dataclass(slots=True)

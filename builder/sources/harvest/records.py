@@ -21,7 +21,7 @@ from builder.sources.harvest.window import LONGEST, delay, is_before, is_later, 
 from builder.store.durable import sync
 from builder.store.parquet.reader import read_rows
 from builder.store.parquet.writer import RowWriter
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import StoreError, describe_failure
 from functions.snapshot.instant import from_datestamp
 
 if TYPE_CHECKING:
@@ -267,4 +267,4 @@ def _wrap_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise HarvestError(f"{path} cannot be used: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise HarvestError(f"{path} is damaged: {error!r}"[:300]) from error
+        raise HarvestError(f"{path} is damaged: {describe_failure(error)}"[:300]) from error

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from builder.sources.harvest.errors import HarvestError
 from builder.sources.harvest.version import Sight
 from builder.store import documents
+from functions.snapshot.errors import describe_failure
 
 VERSION = 1
 DAY = "YYYY-MM-DD"
@@ -270,4 +271,4 @@ def parse(data: bytes, where: str) -> HarvestState:
             raise HarvestError(f"{where} was written by another version of Sheaf: {version!r}")
         return documents.build(HarvestState, document)
     except ValueError as error:
-        raise HarvestError(f"{where} is damaged: {error!r}"[:300]) from error
+        raise HarvestError(f"{where} is damaged: {describe_failure(error)}"[:300]) from error

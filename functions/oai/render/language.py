@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.errors import ConfigurationError, describe_failure
 
 _DATE = re.compile(r"([0-9]{4})(?:-(0[1-9]|1[0-2])(?:-([0-9]{2})(?:T([0-9]{2}:[0-9]{2}).*Z)?)?)?")
 FALLBACK = "en"
@@ -101,7 +101,7 @@ def _flatten(path: Path) -> Mapping[str, str]:
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+        raise ConfigurationError(f"{path} cannot be read: {describe_failure(error)}") from error
     texts: dict[str, str] = {}
     for table, rows in tables.items():
         if not isinstance(rows, dict) or not all(isinstance(text, str) for text in rows.values()):

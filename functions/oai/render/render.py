@@ -276,7 +276,7 @@ class Renderer:
             except FAULTS as error:
                 name, line = loop.place(error)
                 where = f"{self.templates.path(name)}, line {line}"
-                missed.add(f"{record.identifier} is left out of {row.prefix}: {where}: {error!r}")
+                missed.add(f"{record.identifier} is left out of {row.prefix}: {where}: {error}")
         return parts
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from markupsafe import escape as _markup
 
 from functions.oai.format import find_file
-from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.errors import ConfigurationError, describe_failure
 
 # XML 1.0 (section 2.2) forbids these even as references: one such byte spoils a whole document.
 _CONTROLS = bytes(b for b in range(0x20) if b not in b"\t\n\r")
@@ -124,7 +124,9 @@ class Tables:
             try:
                 self._rows[table] = tomllib.loads(path.read_text("utf-8"))
             except (OSError, ValueError) as error:
-                raise ConfigurationError(f"{path} cannot be read: {error}") from error
+                raise ConfigurationError(
+                    f"{path} cannot be read: {describe_failure(error)}"
+                ) from error
         return self._rows[table]
 
     def _find_entry(self, value: str, table: str) -> str:

@@ -1,8 +1,14 @@
 """How long servers ask to be left alone, in each of the ways in which they say so."""
 
+import itertools
+import re
+import threading
+
 import pytest
 
-from builder.http import limits
+from builder.http import limits, politeness
+from builder.http.errors import FetchError
+from builder.http.politeness import HostPolicy, HostQueue
 
 NOW = 1_800_000_000.0
 
@@ -36,3 +42,18 @@ def test_the_seconds_that_are_asked_for(
         assert found > 1e9
     else:
         assert found == seconds
+
+
+def test_a_host_that_rests_is_announced_once_in_a_while(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(politeness, "_TICK", 0.001)
+    seconds = itertools.count(100)
+    clock = lambda: float(next(seconds))  # noqa: E731
+    hosts = HostQueue(HostPolicy(rest=30), threading.Event(), clock)
+    hosts.fail("a.cz", FetchError("server-error", "HTTP status 500"))
+    with hosts.slot("a.cz"):
+        pass
+    lefts = [re.fullmatch(r"a.cz: (.*): asking again in (\d+) s", text) for text in caplog.messages]
+    assert {left[1] for left in lefts if left} == {"server-error: HTTP status 500"}
+    assert [int(left[2]) for left in lefts if left] == [27, 15]

@@ -1,6 +1,7 @@
 """A bucket when things go wrong: each fault ends well, or in one line that says what is wrong."""
 
 import io
+import re
 import resource
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from functions.snapshot.errors import (
     StoreError,
     StoreUnavailable,
 )
+from functions.store import connection
 from functions.store.connection import SILENCE
 from functions.store.mirror import Mirror
 from functions.store.slice import open_reader
@@ -612,3 +614,22 @@ def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy) ->
     with pytest.raises(StoreError, match="permission denied"):
         list(bucket.create_all(objects()))
     assert count < 300
+
+
+@in_real_time
+def test_retries_are_announced_now_and_then(
+    make_bucket: Make,
+    proxy: Proxy,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(connection, "_ANNOUNCED", 0.1)
+    bucket = make_bucket().through(proxy.url, retry_seconds=2)
+    proxy.fault = for_seconds(1.5, Answer(503, "SlowDown"))
+    bucket.put("x", io.BytesIO(DATA))
+    (text,) = caplog.messages
+    assert re.fullmatch(
+        r"s3://[\w-]+: the server is busy or failing \(503 SlowDown\); "
+        r"trying again for up to [12] s",
+        text,
+    )

@@ -120,3 +120,16 @@ def test_a_renewal_whose_answer_is_lost_is_not_the_last(
             threading.Event().wait(0.01)
         assert len(wrote) > 3
     assert list(store.keys("")) == []
+
+
+def test_whoever_waits_for_another_says_so_once(
+    store: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    leases = Leases(store, clock.wall, clock.sleep, seconds=60)
+    abandoned = leases.hold(KEY, go_on)
+    abandoned.__enter__()  # and it is never left
+    with leases.hold(KEY, go_on):
+        pass
+    most = "if it was killed, for at most 60 s"
+    assert caplog.messages == [f"waiting for another process, which holds {KEY}; {most}"]

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from functions.http import health, service
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError, StoreUnavailable
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from tests.functions.oai.client import Client, Page, content
@@ -206,6 +206,24 @@ def test_a_store_out_of_reach(repository, clock, method, caplog):
         assert (shown["statusCode"], "secret" in str(shown)) == (503, False)
     assert "<" not in reply["body"]
     assert OPEN.items() <= reply["headers"].items()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (DamagedStore("secret"), "A file that this needs is damaged or missing here"),
+        (MissingObject("secret"), "A file that this needs is damaged or missing here"),
+        (StoreUnavailable("secret"), "cannot be reached at the moment; try again later"),
+    ],
+)
+def test_what_is_damaged_is_not_called_unreachable(repository, clock, error, said):
+    def fail(*args, **kwargs):
+        raise error
+
+    repository.pointer = fail
+    reply = Client(repository, clock).raw("verb=Identify")
+    assert (reply["statusCode"], "secret" in reply["body"]) == (503, False)
+    assert said in reply["body"]
 
 
 @pytest.mark.parametrize("method", ["pointer", "manifest", "page", "size"])

@@ -95,7 +95,9 @@ def test_a_role_that_is_not_renewed_is_told(machine: Machine) -> None:
     client.get("x")
     time.sleep(0.2)
     machine.broken = 1000
-    with pytest.raises(StoreUnavailable, match=r"could not be renewed; retried for 0\.3 s") as told:
+    with pytest.raises(
+        StoreUnavailable, match=r"could not be renewed; it was retried for 0\.3 s"
+    ) as told:
         client.get("x")
     assert "\n" not in str(told.value)
 

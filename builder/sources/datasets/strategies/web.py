@@ -153,7 +153,7 @@ class Captured(ArchivingStrategy):
             with self.store.creating(key, quota.most_written) as sink:
                 yield WarcRecords(sink, key, at, about)
         except Conflict as error:
-            detail = f"another run stores it in {key}"
+            detail = f"{key} was there first, of another run or of one that was killed: run again"
             raise FilesetError("error-store-upload", detail, item=item) from error
 
 

@@ -172,5 +172,6 @@ def _find_member(text: str, element: str) -> str:
         for name in element.split("."):
             value = value[name]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecordsError(f"it is no JSON with a member {element}: {error!r}") from error
+        where = f": {error}" if isinstance(error, json.JSONDecodeError) else ""
+        raise RecordsError(f"it is no JSON with a member {element}{where}") from error
     return json.dumps(value if isinstance(value, list) else [value])

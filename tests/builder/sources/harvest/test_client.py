@@ -32,7 +32,9 @@ def serving(reply: Callable[[str, int], Reply], *, lasting: bool = True) -> Iter
 
         def answer(handler: web.BaseHTTPRequestHandler) -> None:
             status, headers, body = reply(handler.path, len(site.requests))
-            web.text(body, "text/xml", status, **headers)(handler)
+            media_type = headers.get("Content-Type", "text/xml")
+            others = {name: value for name, value in headers.items() if name != "Content-Type"}
+            web.text(body, media_type, status, **others)(handler)
 
         site.lasting, site.other = lasting, answer
         yield site
@@ -266,3 +268,33 @@ def test_a_broken_page_is_taken_apart_when_it_comes_again() -> None:
         page = exchange.ask(LIST)
     assert len(page.entries) == len(page.lost) == 1
     assert len(site.requests) == 3
+
+
+def test_what_is_waited_for_is_told_with_its_end() -> None:
+    """A server that has published nothing yet asks for half a minute, again and again."""
+    says: list[str] = []
+    headers = {"Retry-After": "30", "Content-Type": "text/plain"}
+
+    def reply(path: str, number: int) -> Reply:
+        return (
+            (503, headers, b"Nothing is published here yet.\n") if number < 3 else (200, {}, GOOD)
+        )
+
+    with serving(reply) as site, asking(site, say=says.append) as (exchange, _):
+        exchange.ask(IDENTIFY)
+    reason = f"{site.url('/oai')}: HTTP status 503 (Nothing is published here yet)"
+    assert says == [
+        f"{reason}: asking again in 30 s, {left} times more at most; Ctrl-C ends it"
+        for left in (19, 18)
+    ]
+
+
+def test_retries_of_a_server_that_is_not_there_are_told_as_soon_as_they_are_long() -> None:
+    says: list[str] = []
+    with serving(lambda path, n: (200, {}, GOOD)) as site:
+        pass
+    with asking(site, say=says.append) as (exchange, stop), pytest.raises(Unanswered):
+        exchange.ask(IDENTIFY)
+    assert stop.seconds == [0.5, 1.0, 2.0, 4.0, 8.0]
+    assert [text.partition("again in ")[2][:3] for text in says] == ["4 s", "8 s"]
+    assert all("Connection refused" in text for text in says)
