@@ -8,9 +8,9 @@ from datetime import datetime
 
 Clock = Callable[[], datetime]
 Advance = Callable[[int], None]
-"""Called with the number of rows written since the last call."""
+"""Called with the number of rows or bytes since the last call."""
 Progress = Callable[[int], AbstractContextManager[Advance]]
-"""Opens a progress bar for a total number of rows."""
+"""Opens a progress bar for a total number of rows or bytes."""
 
 
 def draw_id() -> str:

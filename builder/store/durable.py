@@ -183,13 +183,19 @@ def digest_file(path: Path, algorithm: str = "sha256") -> str:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
 
-def digest_object(store: Reader, key: str) -> tuple[str, int]:
-    """Return SHA-256 and size of the object at `key`, read in chunks. Raises MissingObject."""
+def digest_object(
+    store: Reader, key: str, advance: Callable[[int], None] = lambda count: None
+) -> tuple[str, int]:
+    """Return SHA-256 and size of the object at `key`, read in chunks. Raises MissingObject.
+
+    `advance` is called with the number of bytes since its last call.
+    """
     digest, size = hashlib.sha256(), 0
     with closing(store.open(key)) as source:
         for chunk in read_chunks(source, key):
             digest.update(chunk)
             size += len(chunk)
+            advance(len(chunk))
     return digest.hexdigest(), size
 
 

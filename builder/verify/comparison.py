@@ -82,14 +82,14 @@ def compare(
     with progress(size) as advance:
         for key in chosen:
             try:
-                (first, _), (second, _) = digest_object(store, key), digest_object(copy, key)
+                first, _ = digest_object(store, key, advance)
+                second, _ = digest_object(copy, key)
                 if first != second:
                     problem = f"its SHA-256 is {first}, but {second} in {copy.address}"
                     findings.append(Finding("comparison-differs", key, problem))
             except MissingObject as error:
                 problem = f"{error}; it was removed meanwhile"
                 findings.append(Finding("comparison-missing", key, problem))
-            advance(here[key])
     return Comparison(both, len(common), len(chosen), size, behind, tuple(outputs), tuple(findings))
 
 

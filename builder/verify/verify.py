@@ -18,6 +18,7 @@ from pathlib import Path
 from builder.kinds import KINDS
 from builder.kinds.kind import KindAudit
 from builder.outputs import OUTPUTS
+from builder.progress import enter_phase
 from builder.runtime import Advance
 from builder.snapshot import recovery
 from builder.snapshot.audit import StoreAudit
@@ -157,15 +158,18 @@ def verify(
     chosen = choose_keys(sorted(files.keys() - lacking), choice)
     size = sum(files[key].bytes for key in chosen)
     with runtime.progress(size + sum(check.bytes for check in audits)) as advance:
+        enter_phase(advance, "data files")
         for key in chosen:
-            findings += file_findings(store, key)
-            advance(files[key].bytes)
+            findings += file_findings(store, key, advance)
         for check in audits:
+            enter_phase(advance, check.nouns[1])
             check.finish(advance)
             findings += check.findings
-    findings = _lasting(store, inventory, findings)
-    findings = _add_outputs(replace(audit, now=runtime.clock()), findings)
-    findings += leftovers(inventory, runtime.clock(), newest_only=newest_only)
+        findings = _lasting(store, inventory, findings)
+        enter_phase(advance, "log, tables, dumps and site")
+        findings = _add_outputs(replace(audit, now=runtime.clock()), findings)
+        enter_phase(advance, "leftovers")
+        findings += leftovers(inventory, runtime.clock(), newest_only=newest_only)
     if not inventory.numbers and not any(finding.kind == DAMAGE for finding in findings):
         problem = "there is no snapshot, so no record was checked"
         findings.append(Finding("nothing-published", layout.SNAPSHOTS, problem))
@@ -210,10 +214,12 @@ def _sizes(store: Writer, files: Mapping[str, DataFile]) -> Iterator[Finding]:
             yield Finding("file-size", key, problem)
 
 
-def file_findings(store: Writer, key: str) -> Iterator[Finding]:
+def file_findings(
+    store: Writer, key: str, advance: Advance = lambda count: None
+) -> Iterator[Finding]:
     """Read a data file and yield what is wrong with its bytes. Raises StoreError."""
     try:
-        digest, size = digest_object(store, key)
+        digest, size = digest_object(store, key, advance)
     except MissingObject:
         yield Finding("file-missing", key, "a kept snapshot names it")
         return

@@ -16,7 +16,7 @@ from builder.exports.restore.manifest import ManifestEntries, RestoreReport, of_
 from builder.exports.restore.names import MANIFEST
 from builder.exports.restore.plan import Plan
 from builder.exports.restore.session import RestoreJob, RestoreSession
-from builder.progress import ProgressBar
+from builder.progress import PartsProgress, ProgressBar
 from builder.sources.datasets.platforms.json_document import handle_of
 from builder.store.context import Context
 from builder.text import tally, visible
@@ -97,8 +97,10 @@ def run(context: Context) -> int:
         job = RestoreJob(
             arguments.jobs, arguments.max_bytes, arguments.convert_links, arguments.hardlink
         )
-        with ProgressBar("", plan.count()[0], " files") as advance:
-            session = RestoreSession(source, plan, folder, entries, job, advance, stop)
+        with PartsProgress("files", *plan.count()) as bar:
+            session = RestoreSession(
+                source, plan, folder, entries, job, bar.end_part, stop, bar.part
+            )
             report = session.restore()
     return _print_result(context, source, report)
 
@@ -111,10 +113,11 @@ def _restore_dataset(context: Context) -> int:
     with ExitStack() as stack:
         archive = stack.enter_context(datasets.open_datasets(context))
         record = archive.record(identifier)
-        many = len(record.fields.get("files") or ())
-        advance = stack.enter_context(ProgressBar("", many, " files"))
+        files = record.fields.get("files") or ()
+        size = sum(int(file["bytes"]) for file in files)
+        bar = stack.enter_context(PartsProgress("files", len(files), size))
         done = datasets.restore_dataset(
-            record, archive.slices, folder, advance, safe=arguments.safe_names
+            record, archive.slices, folder, bar, safe=arguments.safe_names
         )
     for path, reason in done.missing.items():
         context.say(visible(f"missing: {path}: {reason}"))

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -18,7 +18,8 @@ from tempfile import TemporaryDirectory
 from builder.arguments import declare
 from builder.errors import UsageError
 from builder.http.settings import http_settings
-from builder.progress import ProgressBar
+from builder.progress import PartsProgress
+from builder.runtime import Advance
 from builder.sources.datasets import request, status, wiring
 from builder.sources.datasets.ingest import Ingest, by_turns
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
@@ -69,12 +70,9 @@ def run(context: Context) -> int:
         if arguments.dry_run:
             scratch = Path(stack.enter_context(TemporaryDirectory(prefix="sheaf-")))
             requests, many = _requests(context, None, stop)
-            tale = _Tale(
-                stack.enter_context(ProgressBar("", many, " datasets")),
-                _tells_lines(arguments),
-                dry=True,
-            )
-            process = partial(_ingest(context, scratch, stop).process, dry=True)
+            bar = stack.enter_context(PartsProgress("datasets", many))
+            tale = _Tale(bar, _tells_lines(arguments), dry=True)
+            process = partial(_ingest(context, scratch, stop, bar).process, dry=True)
             _carry_out(context, process, requests, stop, tale.tell)
         else:
             tale = _archive(context, stack, stop)
@@ -88,7 +86,6 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     arguments = context.arguments
     queue = connect_queue(arguments.queue) if arguments.queue else None
     journal = stack.enter_context(open_journal(context.scratch(), context.store.address))
-    ingest = _ingest(context, journal.scratch, stop)
     written = Results(context.store, journal.folder / "rows", context.now)
     keeping = Keeping(written, journal, queue.settle if queue else lambda outcome: None)
     _abort_uploads(context)
@@ -97,7 +94,8 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     if queue is not None:
         stack.enter_context(queue.beating())
     requests, many = _requests(context, queue, stop)
-    tale = _Tale(stack.enter_context(ProgressBar("", many, " datasets")), _tells_lines(arguments))
+    bar = stack.enter_context(PartsProgress("datasets", many))
+    ingest, tale = _ingest(context, journal.scratch, stop, bar), _Tale(bar, _tells_lines(arguments))
 
     def take(outcome: IngestOutcome) -> None:
         keeping.add(outcome)
@@ -146,8 +144,15 @@ def _abort_uploads(context: Context) -> None:
             context.store.abort_uploads(prefix, context.now() - age)
 
 
-def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
+def _ingest(context: Context, scratch: Path, stop: threading.Event, bar: PartsProgress) -> Ingest:
     settings = context.configuration
+
+    @contextmanager
+    def watch(declared: int) -> Iterator[Advance]:
+        bar.expect(declared)
+        with bar.part(declared) as advance:
+            yield advance
+
     materials = Materials(
         store=context.store,
         settings=settings,
@@ -156,6 +161,7 @@ def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
         clock=context.now,
         scratch=scratch,
         sleep=time.sleep,
+        watch=watch,
     )
     return wiring.ingest(materials, stop, settings["fileset.request_seconds"])
 
@@ -207,7 +213,7 @@ def _requests(
 class _Tale:
     """Prints results as they come, as lines of JSON or as text."""
 
-    bar: ProgressBar
+    bar: PartsProgress
     lines: bool
     dry: bool = False
     counts: Counter[str] = field(default_factory=Counter)
@@ -222,4 +228,4 @@ class _Tale:
                 self.bar.print(json.dumps(row))
         else:
             self.bar.print(describe(outcome, self.dry))
-        self.bar(1)
+        self.bar.end_part()

@@ -4,7 +4,7 @@ A file that is there with the same bytes stays; another file in its place is lef
 reported. So a repeated restore continues, and restores what is missing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from builder.errors import UsageError, explaining
 from builder.exports.restore.captures import MissingError, RebuildError
 from builder.exports.restore.dataset_paths import name_files
 from builder.exports.restore.folder import RestoreFolder
+from builder.progress import PartsProgress
 from builder.snapshot import query, recovery
 from builder.sources.datasets.platforms.json_document import handle_of
 from builder.store.context import Context
@@ -124,14 +125,14 @@ def restore_dataset(
     record: PublishedRecord,
     store: Slices,
     folder: Path,
-    advance: Callable[[int], None],
+    bar: PartsProgress,
     *,
     safe: bool = False,
 ) -> RestoredDataset:
     """Write the files of a record below `folder`, and return the result.
 
-    With `safe`, they have the paths that are valid on every system. `advance` gets 1 for each file.
-    Raises RebuildError if there are no files or the folder cannot be written, and StoreError.
+    With `safe`, they have the paths that are valid on every system. `bar` gets the bytes of each
+    file. Raises RebuildError if there are no files or the folder cannot be written, and StoreError.
     """
     files: Sequence[Mapping[str, Any]] = record.fields.get("files") or ()
     if not files:
@@ -145,19 +146,21 @@ def restore_dataset(
             try:
                 if _is_same(folder / path, file):
                     done.kept += 1
+                    bar(int(file["bytes"]))
                 else:
                     holding = stored.hold_file(record, file)
                     with explaining(path, "written", RebuildError), target.write() as (out, name):
                         with stored.open_stored(store, holding, checked=True) as (pieces, _):
                             for piece in pieces:
                                 out.write(piece)
+                                bar(len(piece))
                         out.flush()
                         target.place(name, path, over=False)
                     done.restored += 1
                     done.bytes += int(file["bytes"])
             except (ContentError, MissingError) as error:
                 done.missing[path] = str(error)
-            advance(1)
+            bar.end_part()
     return done
 
 

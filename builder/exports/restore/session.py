@@ -5,7 +5,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
@@ -20,6 +20,7 @@ from builder.exports.restore.manifest import (
 )
 from builder.exports.restore.names import MANIFEST
 from builder.exports.restore.plan import Plan, Planned
+from builder.runtime import Advance, Progress
 from builder.store.durable import sync_file
 from builder.threads import map_in_order
 from functions.content.replay.page_bytes import KINDS
@@ -44,7 +45,7 @@ class RestoreJob:
 @dataclass(slots=True)
 class RestoreSession:
     """Restores the files of a plan. `advance` is called with the number of files since its last
-    call.
+    call. `part` opens the progress of one file, by its declared bytes.
 
     Setting `stop` ends all requests, including those of the source.
     """
@@ -56,6 +57,7 @@ class RestoreSession:
     job: RestoreJob
     advance: Callable[[int], None] = lambda many: None
     stop: threading.Event = field(default_factory=threading.Event)
+    part: Progress = lambda declared: nullcontext(lambda count: None)
     report: RestoreReport = field(init=False, default_factory=RestoreReport)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
     _journal: BinaryIO = field(init=False)
@@ -116,7 +118,8 @@ class RestoreSession:
                 and self.folder.state(file.path) == _state(entry)
             ):
                 self.report.add(entry, is_there=True)
-                self.advance(1)
+                with self.part(_declared(file)):
+                    self.advance(1)
             else:
                 yield file, entry
 
@@ -136,8 +139,8 @@ class RestoreSession:
         try:
             if not ours and not self.folder.is_free(file.path):
                 raise MissingError("in-the-way", f"{file.path} already exists")
-            with self.folder.write() as (out, name):
-                entry = self._write(file, entry, out)
+            with self.folder.write() as (out, name), self.part(_declared(file)) as came:
+                entry = self._write(file, entry, out, came)
                 return self._place(entry, name, over=ours)
         except MissingError as error:
             entry = replace(of_file(file), missing=error.code, detail=str(error))
@@ -150,11 +153,13 @@ class RestoreSession:
                 raise
             raise RebuildError(f"{file.path} cannot be written: {error.strerror}") from error
 
-    def _write(self, file: Planned, entry: ManifestEntry, out: BinaryIO) -> ManifestEntry:
+    def _write(
+        self, file: Planned, entry: ManifestEntry, out: BinaryIO, came: Advance
+    ) -> ManifestEntry:
         with self.source.open(file.identifier, file.digest) as content:
             if content.size is not None and content.size > self.job.largest:
                 raise MissingError("too-large", f"it has {content.size:,} bytes")
-            sha256 = self._copy(content.stream, out)
+            sha256 = self._copy(content.stream, out, came)
         headers: Mapping[str, str] = content.headers
         mark = None
         if self._is_page(file):
@@ -169,7 +174,7 @@ class RestoreSession:
         mtime = int(os.fstat(out.fileno()).st_mtime)  # file systems round times
         return replace(entry, size=size, mtime=mtime, sha256=sha256, converted=mark)
 
-    def _copy(self, stream: BinaryIO, out: BinaryIO) -> str:
+    def _copy(self, stream: BinaryIO, out: BinaryIO, came: Advance) -> str:
         digest, size = hashlib.sha256(), 0
         while data := stream.read(1 << 18):
             size += len(data)
@@ -179,6 +184,7 @@ class RestoreSession:
                 raise RebuildError("the restore was stopped")
             digest.update(data)
             out.write(data)
+            came(len(data))
         return digest.hexdigest()
 
     def _place(self, entry: ManifestEntry, name: str, *, over: bool) -> ManifestEntry:
@@ -220,6 +226,10 @@ class RestoreSession:
                 self.report.redirects += 1
             sync_file(out)
             self.folder.place(name, MANIFEST, over=True)
+
+
+def _declared(file: Planned) -> int:
+    return max(file.length or 0, 0)
 
 
 def _state(entry: ManifestEntry) -> tuple[int | None, int | None]:

@@ -101,14 +101,13 @@ class FilesetAudit(KindAudit):
         """Read the chosen objects and add findings on their content."""
         for stored in self._due:
             try:
-                digest, size = digest_object(self.store, stored.key)
+                digest, _ = digest_object(self.store, stored.key, advance)
             except MissingObject:
                 self._find("fileset-missing", stored.key, "it was removed during the check")
                 continue
             except DamagedStore as error:
                 self._find("fileset-altered", stored.key, str(error))
                 continue
-            advance(size)
             self.read += 1
             self._digests[stored.key] = digest
             if digest != stored.sha256:

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from builder.kinds.kind import KindAudit
 from builder.kinds.templates.obi_history import Chain, check_tables
@@ -72,15 +73,19 @@ class ObiAudit(KindAudit):
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects; add findings on their content, and on derived tables."""
         objects = itertools.chain(self._objects(), self._packs)
-        for each, data in map_in_order(self._digest, objects, _THREADS, _AHEAD):
-            advance(self._check_object(each, data))
+        digest = partial(self._digest, advance)
+        for each, data in map_in_order(digest, objects, _THREADS, _AHEAD):
+            self._check_object(each, data)
         if self.chain.runs:
             self.findings += file_table_findings(self.store)
         self.findings[:0] = check_tables(self.audit)
 
-    def _digest(self, each: _Stored) -> tuple[_Stored, tuple[str, int] | StoreError]:
+    def _digest(
+        self, advance: Advance, each: _Stored
+    ) -> tuple[_Stored, tuple[str, int] | StoreError]:
+        count = _ignore if isinstance(each, Redirect) else advance
         try:
-            return each, durable.digest_object(self.store, _key_of(each))
+            return each, durable.digest_object(self.store, _key_of(each), count)
         except (MissingObject, DamagedStore) as error:
             return each, error
 
@@ -199,32 +204,35 @@ class ObiAudit(KindAudit):
             if str(row.key) not in self._broken and self.audit.is_read(str(row.key)):
                 yield row
 
-    def _check_object(self, each: _Stored, data: tuple[str, int] | StoreError) -> int:
-        """Check an object against its row, or a pack against its name; return its size."""
+    def _check_object(self, each: _Stored, data: tuple[str, int] | StoreError) -> None:
+        """Check an object against its row, or a pack against its name."""
         where = _key_of(each)
         if isinstance(data, MissingObject):
             self._find("obi-missing", where, "it was removed during the check")
-            return 0
+            return
         if isinstance(data, StoreError):
             self._find("obi-altered", where, str(data))
-            return 0
-        digest, size = data
+            return
+        digest, _ = data
         self.read += 1
         if isinstance(each, Redirect):
             parsed = key.parse(where.removesuffix(key.REDIRECT))
             document = each.document(parsed[0] if parsed else 0)
             if digest != hashlib.sha256(document).hexdigest():
                 self._find("obi-altered", where, "it differs from its log")
-            return 0
+            return
         if isinstance(each, str) and where != key.pack(digest):
             self._find("obi-altered", where, "its bytes differ from its name")
         elif isinstance(each, Version) and digest != each.sha256:
             self._find("obi-altered", where, "its bytes differ from those stored")
-        return size
 
     def _find(self, code: str, where: str, problem: str) -> None:
         self._broken.add(where)
         self.findings.append(Finding(code, where, problem))
+
+
+def _ignore(count: int) -> None:
+    """Count nothing: redirects have no size in a log."""
 
 
 def _key_of(each: _Stored) -> str:

@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -22,6 +23,7 @@ from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.limits import Limits
 from builder.http.politeness import HostQueue
 from builder.http.settings import HttpSettings, http_settings
+from builder.runtime import Advance, Progress
 from builder.sources.datasets.download.api import PlatformApi
 from builder.sources.datasets.download.download import FileDownloader
 from builder.sources.datasets.ingest import Ingest
@@ -75,7 +77,9 @@ class Ways:
             tokens=self.tokens,
         )
 
-    def downloader(self, until: float = math.inf) -> FileDownloader:
+    def downloader(
+        self, until: float = math.inf, advance: Advance = lambda count: None
+    ) -> FileDownloader:
         """Return a downloader that works until `until`, on the client's clock."""
         return FileDownloader(
             client=self.client,
@@ -83,6 +87,7 @@ class Ways:
             seconds=self.http.total_seconds,
             until=until,
             limits=self.limits,
+            advance=advance,
         )
 
 
@@ -121,7 +126,7 @@ class Materials:
 
     `scratch` is a folder on this machine for temporary files. `environment` may have the keys for
     archive.org (IA_ACCESS_KEY, IA_SECRET_KEY). With `sleep`, which waits for seconds, two processes
-    fetch a dataset once.
+    fetch a dataset once. `watch` opens the progress of a dataset, by the bytes of its files.
     """
 
     store: Writer
@@ -131,6 +136,7 @@ class Materials:
     clock: Callable[[], datetime]
     scratch: Path
     sleep: Callable[[float], None] | None = None
+    watch: Progress = lambda declared: nullcontext(lambda count: None)
 
     def wall(self) -> float:
         """Return the seconds since 1970."""
@@ -138,7 +144,11 @@ class Materials:
 
 
 def make_strategy(
-    materials: Materials, name: str, until: float, go_on: Callable[[], None]
+    materials: Materials,
+    name: str,
+    until: float,
+    go_on: Callable[[], None],
+    advance: Advance = lambda count: None,
 ) -> ArchivingStrategy:
     """Create a strategy by name; it downloads nothing after `until` (the clock of `ways`).
 
@@ -148,7 +158,7 @@ def make_strategy(
     if name not in STRATEGIES:
         raise FilesetError("not-implemented", f"there is no strategy {name}")
     ways, scratch = materials.ways, materials.scratch
-    common = (materials.store, ways.downloader(until), materials.settings)
+    common = (materials.store, ways.downloader(until, advance), materials.settings)
     if name.startswith("web-"):
         return Captured(name, *common, scratch, materials.wall, go_on=go_on)
     if name.startswith("archiveorg-"):
@@ -178,14 +188,15 @@ def archive(
     with wrap_store_errors(item):
         base = record.locate(store, item)
         name = record.begun_by(store, base) or name
-    strategy = make_strategy(materials, name, until, go_on)
-    if materials.sleep is None:
-        return strategy.process(item)
-    leases = Leases(store, materials.wall, materials.sleep)
-    digest = hashlib.sha256(base.encode()).hexdigest()[:32]
-    with wrap_store_errors(item), leases.hold(f"{LEASES}{digest}.json", go_on):
-        # Another process may have archived it since it was looked for.
-        return strategy.check_existing(item) or strategy.process(item)
+    with materials.watch(sum(file.size or 0 for file in item.files)) as advance:
+        strategy = make_strategy(materials, name, until, go_on, advance)
+        if materials.sleep is None:
+            return strategy.process(item)
+        leases = Leases(store, materials.wall, materials.sleep)
+        digest = hashlib.sha256(base.encode()).hexdigest()[:32]
+        with wrap_store_errors(item), leases.hold(f"{LEASES}{digest}.json", go_on):
+            # Another process may have archived it since it was looked for.
+            return strategy.check_existing(item) or strategy.process(item)
 
 
 def ways(settings: Configuration, stop: threading.Event, clock: Callable[[], datetime]) -> Ways:

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Callable
@@ -19,23 +20,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from builder import progress
 from builder.errors import UsageError
 from builder.intake.captures import Capture
 from builder.publish.selection import Selection
 from builder.snapshot import set_listings, views
 from builder.snapshot.views import store_views
+from builder.store import durable
 from builder.store.findings import CODES, DAMAGE
 from builder.store.folder import FolderStore
 from builder.store.parquet.data_file import group_span
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.inventory import Inventory
-from builder.verify.verify import file_findings
+from builder.verify.verify import file_findings, verify
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError
 from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
 from functions.snapshot.pointer import Pointer, PointerEntry, Witness
 from functions.store.catalog import Catalogue
-from tests.builder.conftest import Clock, World, capture, leave_out_copy, resize
+from tests.builder.conftest import Clock, World, capture, checking, leave_out_copy, resize
 from tests.builder.row_checks import row_problems
 from tests.extent import examples
 
@@ -259,10 +262,10 @@ def test_a_store_with_revisits_has_no_finding(revisited: World) -> None:
     assert found(revisited) == set()
 
 
-def test_an_empty_store_has_no_finding(world: World) -> None:
-    assert found(world) == set()
+def test_a_store_without_snapshots_is_not_called_sound(world: World) -> None:
+    assert found(world) == {("nothing-published", "snapshots/")}
     world.ingest([capture(1)])
-    assert found(world) == set()
+    assert found(world) == {("nothing-published", "snapshots/")}
 
 
 def test_the_newest_snapshot_alone(varied: World) -> None:
@@ -716,3 +719,29 @@ def test_what_is_expired_meanwhile_is_no_damage(sound: World) -> None:
 def test_every_code_has_a_kind_and_a_remedy() -> None:
     assert {kind for kind, _ in CODES.values()} == {DAMAGE, "note"}
     assert all(remedy for _, remedy in CODES.values())
+
+
+def test_a_long_check_tells_each_chunk_and_its_phases(
+    sound: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One large file is not read in one step, and what comes behind the files has a name."""
+    monkeypatch.setattr(durable, "_CHUNK", 512)
+    monkeypatch.setattr(progress, "EVERY", 1.0)
+    out, phases = io.StringIO(), list[str]()
+    enter = progress.ProgressBar.enter_phase
+
+    def note(bar: progress.ProgressBar, what: str) -> None:
+        phases.append(what)
+        enter(bar, what)
+
+    monkeypatch.setattr(progress.ProgressBar, "enter_phase", note)
+    ticks = iter(range(1_000_000))
+    runtime = replace(
+        checking(sound.clock),
+        progress=lambda total: progress.ProgressBar("", total, "B", out, clock=lambda: next(ticks)),
+    )
+    done = verify(sound.store, runtime)
+    shown = re.findall(r"^data files, ([\d,]+) of ([\d,]+) MB", out.getvalue(), re.MULTILINE)
+    assert len(shown) > done.files  # more than one line a file
+    assert phases[0] == "data files"
+    assert phases[-2:] == ["log, tables, dumps and site", "leftovers"]

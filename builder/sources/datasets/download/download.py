@@ -12,7 +12,7 @@ import hashlib
 import json
 import mimetypes
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -320,13 +320,17 @@ STATUSES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDownloader:
-    """Downloads files: at most `tries` and `seconds` for each, and nothing after `until`."""
+    """Downloads files: at most `tries` and `seconds` for each, and nothing after `until`.
+
+    `advance` is called with the number of bytes since its last call, by several threads.
+    """
 
     client: HttpClient
     tries: int
     seconds: float
     until: float
     limits: Limits = field(default_factory=Limits)
+    advance: Callable[[int], None] = lambda count: None
 
     def download(
         self,
@@ -375,6 +379,13 @@ class FileDownloader:
                     return work.fill(sink)
             except RestartDownload as restart:
                 work.ranges = work.ranges and not restart.is_other
+
+
+def _count(body: Iterable[bytes], advance: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield the pieces of a body, and count their bytes."""
+    for piece in body:
+        advance(len(piece))
+        yield piece
 
 
 @dataclass(slots=True)
@@ -438,7 +449,8 @@ class _Work:
                     self.unpack = can_unpack and not packs(self.file, answer.url)
                     self.switched = not can_unpack  # an unknown coding cannot be decoded
                 partial.unpack = self.unpack
-            partial.take(answer, digits(client.wall()))
+            body = _count(answer.body, self.by.advance)
+            partial.take(replace(answer, body=body), digits(client.wall()))
 
     def _recover(self, failure: FetchError, partial: PartialDownload, came: int) -> None:
         """Continue, restart or give up. Raises RestartDownload, FilesetError."""

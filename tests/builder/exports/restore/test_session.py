@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from builder import progress
 from builder.exports.restore import captures
 from builder.exports.restore.captures import CaptureFilter, MissingError
 from builder.exports.restore.folder import RestoreFolder
 from builder.exports.restore.manifest import ManifestEntries, RestoreReport
 from builder.exports.restore.plan import Plan
 from builder.exports.restore.session import RestoreJob, RestoreSession
+from builder.progress import PartsProgress
 from functions.snapshot.errors import SheafError, StoreUnavailable
 from tests.builder.exports.restore.holding import Breaking, Holding, held
 from tests.builder.exports.restore.shelf import lines, tree
@@ -318,3 +320,21 @@ def test_a_manifest_may_be_a_strangers(source: Holding, target: Path, line: byte
     assert restore(source, target).restored == 3
     assert (target.parent / "outside").exists()
     assert len(lines(target)) == 4
+
+
+def test_a_large_file_is_told_by_its_bytes(
+    source: Holding, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its declared length may be wrong, and what is there already is nothing to wait for."""
+    monkeypatch.setattr(progress, "EVERY", 1.0)
+    restore(source, target)
+    source.add(held("http://a.cz/large", length=1_000_000), b"x" * 2_000_000)
+    out, ticks = io.StringIO(), iter(range(1_000_000))
+    with PartsProgress("files", 4, 1_000_012, out, lambda: next(ticks)) as bar:
+        restore(source, target, RestoreJob(jobs=1), advance=bar.end_part, part=bar.part)
+        shown = out.getvalue().splitlines()
+        assert len(shown) == 8  # of 256 KB each
+        assert all(line.startswith(("0 of 4 files, ", "3 of 4 files, ")) for line in shown)
+        bar.expect(0)
+        bar(0)
+    assert out.getvalue().splitlines()[-1].startswith("4 of 4 files, 2 of 2 MB")

@@ -1,22 +1,31 @@
 """Files are fetched in parallel; what is kept of them does not depend on timing."""
 
+import io
+import itertools
 import random
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from builder.sources.datasets.item import FilesetPlatformItem
+from builder import progress
+from builder.progress import PartsProgress
+from builder.sources.datasets import wiring
+from builder.sources.datasets.item import FilesetPlatformItem, IngestRequest
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies.strategy import ArchivingStrategy
 from builder.store.folder import FolderStore
 from builder.threads import map_in_order
+from functions.snapshot.store import Writer
 from tests.builder.sources.datasets.body import Body, Generated
+from tests.builder.sources.datasets.deposits import deposit
 from tests.builder.sources.datasets.server import Answer, Exchange, Server, served, silent, status
 from tests.builder.sources.datasets.test_s3 import HOST, item_of
-from tests.builder.sources.datasets.world import World
+from tests.builder.sources.datasets.world import World, world
 
 BODIES: dict[str, Body] = {
     **{f"{n:02}.bin": Generated(1000 * n, n) for n in range(10)},
@@ -116,3 +125,31 @@ def test_an_idle_caller_is_told_once() -> None:
 
     assert list(map_in_order(call, range(3), 2, 2, idle=idle)) == [0, 1, 2]
     assert told == ["idle"]
+
+
+def test_a_slow_platform_shows_bytes_and_not_datasets_alone(
+    server: Server, store: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 1.0)
+    bodies = {"a.bin": Generated(2_000_000), "b.bin": Generated(1_000_000, seed=2)}
+    slow = served(bodies["a.bin"], drip=(0.01, 200_000))
+    url = deposit(server, 11, bodies, answers={"a.bin": slow})
+    out, ticks = io.StringIO(), itertools.count()
+    bar = PartsProgress("datasets", 1, 0, out, lambda: next(ticks))
+
+    @contextmanager
+    def watch(declared: int) -> Iterator[Callable[[int], None]]:
+        bar.expect(declared)
+        with bar.part(declared) as advance:
+            yield advance
+
+    materials = world(server, tmp_path).materials(store, watch=watch)
+    with bar:
+        outcome = wiring.ingest(materials, threading.Event(), 60).process(IngestRequest(url))
+        assert outcome.status == "success", outcome.detail
+        bar.end_part()
+        bar(0)
+    shown = out.getvalue().splitlines()
+    assert len(shown) > 5
+    assert shown[0].startswith("0 of 1 datasets, 0 of 3 MB")
+    assert shown[-1].startswith("1 of 1 datasets, 3 of 3 MB")
