@@ -364,7 +364,8 @@ def _body(answer: HTTPResponse, budget: Budget) -> Iterator[bytes]:
 
 def _one_line(error: BaseException) -> str:
     """Return the message of an error in one line."""
-    return _BLANKS.sub(" ", str(error)).strip()[:200] or type(error).__name__
+    text = error.args[0] if len(error.args) > 1 and isinstance(error.args[0], str) else str(error)
+    return _BLANKS.sub(" ", text).strip()[:200] or type(error).__name__
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class HostQueue:
     policy: HostPolicy
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
-    _told: float = field(init=False, default=-math.inf)
+    _next_line: float = field(init=False, default=-math.inf)
     _hosts: dict[str, _Host] = field(init=False, default_factory=dict)
     _changed: threading.Condition = field(init=False, default_factory=threading.Condition)
 
@@ -190,8 +190,8 @@ class HostQueue:
     def _announce(self, name: str, host: _Host) -> None:
         """Tell that a host rests after a failure; at most one line in `_EVERY` seconds."""
         now = self.clock()
-        if host.failures and host.ready - now >= limits.ANNOUNCED and now >= self._told + _EVERY:
-            self._told = now
+        if host.failures and host.ready - now >= limits.ANNOUNCED and now >= self._next_line:
+            self._next_line = now + _EVERY
             limits.announce_wait(name, host.why, host.ready - now)
 
     def _host(self, host: str) -> _Host:

@@ -67,7 +67,8 @@ class IntakeSource:
 
     `faults` counts rows; `codes` counts all faults by code, since an index may find more than it
     lists.
-    `failed`: the file should have captures, but gave none or could not be read to its end.
+    `failed`: the file should have captures, but gave none or could not be read to its end, for
+    which `problem` is the reason, if it is known.
     """
 
     source: str
@@ -87,6 +88,7 @@ class IntakeSource:
     description: str | None = None
     failed: bool = False
     reading: str | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ LONGEST = 60.0
 T = TypeVar("T")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
-_ANNOUNCED, _QUIET = 4.0, 20.0  # seconds until retries are announced, and between two lines
+_ANNOUNCED, _QUIET = 4.0, 24.0  # seconds until retries are announced, and between two lines
 _LOG = logging.getLogger("sheaf")
 
 
@@ -174,7 +174,7 @@ class ObjectClient(ABC):
         self.connection = connection
         self._root = root
         self._answered = False
-        self._told = -math.inf
+        self._next_line = -math.inf
 
     @abstractmethod
     def get(self, key: str) -> tuple[bytes, str]:
@@ -234,8 +234,8 @@ class ObjectClient(ABC):
                     is_own = patience == self.connection.retry_seconds
                     waited = f"{patience:g} s{' (store.retry_seconds)' if is_own else ''}"
                     raise refusal.error(self._root, key, action, waited) from error
-            if self.connection.patience == patience and now > max(begun, self._told) + _ANNOUNCED:
-                self._told = now + _QUIET
+            if now > max(begun + _ANNOUNCED, self._next_line):
+                self._next_line = now + _QUIET
                 reason, left = refusal.describe(), end - now
                 _LOG.warning("%s: %s; trying again for up to %.0f s", self._root, reason, left)
             # Random waits keep clients that were refused together from returning together.

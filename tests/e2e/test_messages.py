@@ -3,11 +3,16 @@
 import json
 import re
 import shutil
+from http.client import IncompleteRead
 from pathlib import Path
 
 import pytest
+from urllib3.exceptions import ProtocolError
 
+from builder.http import connections
+from builder.http.errors import FetchError
 from functions.snapshot.errors import describe_failure
+from tests.builder.http import site as web
 from tests.e2e.conftest import Home, make_home, sheaf
 from tests.e2e.test_commands import PAGES, WHY
 
@@ -129,3 +134,22 @@ def test_a_publish_counts_all_that_it_writes(filled: Home, tmp_path: Path) -> No
     assert "\ncollections have 2 records of these, which count neither as new" in result.out
     document = json.loads(home("publish", "--json").out)
     assert document["records"] == len(PAGES) + 2
+
+
+def test_why_a_file_cannot_be_read_is_told_at_once(filled: Home, tmp_path: Path) -> None:
+    home = copy(filled, tmp_path)
+    with web.serving() as site:
+        site.other = web.text(b"none", "text/plain", 404)
+        url = site.url("/a.warc.gz")
+        result = home("ingest", "--jobs", "1", url)
+    assert (result.code, f"  {url}: unreadable (not-found: HTTP status 404)" in result.out) == (
+        1,
+        True,
+    ), result
+
+
+def test_a_broken_connection_is_told_in_words() -> None:
+    error = ProtocolError("Connection broken: early", IncompleteRead(b"", 3))
+    with pytest.raises(FetchError) as raised, connections._wrap_errors("cut-short"):
+        raise error
+    assert str(raised.value) == "cut-short: Connection broken: early"

@@ -344,7 +344,10 @@ class EndpointSource:
         try:
             root = ElementTree.fromstring(raw)
         except ElementTree.ParseError as error:
-            raise RebuildError(f"the response of {self.address} is not XML: {error}") from error
+            raise RebuildError(
+                f"the response of {self.address} is not XML ({error}): name the base URL of an "
+                "OAI-PMH repository, such as https://a.example/oai"
+            ) from error
         faults = root.findall(f"{_OAI}error")
         if any(fault.get("code") != "noRecordsMatch" for fault in faults):
             reasons = "; ".join(f"{e.get('code')}: {e.text or ''}".strip() for e in faults)

@@ -118,7 +118,7 @@ class RestoreSession:
                 and self.folder.state(file.path) == _state(entry)
             ):
                 self.report.add(entry, is_there=True)
-                with self.part(_declared(file)):
+                with self.part(_size_of(file)):
                     self.advance(1)
             else:
                 yield file, entry
@@ -139,7 +139,7 @@ class RestoreSession:
         try:
             if not ours and not self.folder.is_free(file.path):
                 raise MissingError("in-the-way", f"{file.path} already exists")
-            with self.folder.write() as (out, name), self.part(_declared(file)) as came:
+            with self.folder.write() as (out, name), self.part(_size_of(file)) as came:
                 entry = self._write(file, entry, out, came)
                 return self._place(entry, name, over=ours)
         except MissingError as error:
@@ -228,7 +228,7 @@ class RestoreSession:
             self.folder.place(name, MANIFEST, over=True)
 
 
-def _declared(file: Planned) -> int:
+def _size_of(file: Planned) -> int:
     return max(file.length or 0, 0)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+from builder.http.errors import OUTCOMES
 from builder.http.secrets import clean_document, clean_text
 from builder.sources.datasets import status
 from builder.sources.datasets.item import (
@@ -182,7 +183,7 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
     if strategy := archived.ingest_strategy if archived else outcome.strategy:
         parts.append(strategy)
     detail = " ".join(
-        part for part in (outcome.code and f"({outcome.code})", outcome.detail) if part
+        part for part in (outcome.code and f"({_explain(outcome.code)})", outcome.detail) if part
     )
     if detail and not status.of(outcome.status).hit:
         parts.append(detail)
@@ -199,6 +200,10 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
             proof = str(file.status) if file.status in LEFT_OUT else proof
             lines.append(visible(f"  {file.path}: {size}, {proof}"))
     return "\n".join(lines)
+
+
+def _explain(code: str) -> str:
+    return f"{code}: {OUTCOMES[code].meaning}" if code in OUTCOMES else code
 
 
 def show_size(many: int) -> str:

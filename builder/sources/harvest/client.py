@@ -25,6 +25,7 @@ from builder.http.limits import ANNOUNCED, PASSING_STATUSES, Limits, RetryPolicy
 from builder.sources.harvest import answer
 from builder.sources.harvest.errors import Broken, Unanswered
 from builder.sources.harvest.page import ListPage
+from builder.text import tally
 
 _SURE = frozenset({"noRecordsMatch", "badResumptionToken", "cannotDisseminateFormat"})
 """OAI-PMH errors that count whatever the HTTP status is."""
@@ -86,6 +87,8 @@ class OaiClient:
         self._client = replace(client, credentials=credentials, keep_alive=True, cookies=Cookies())
         self._settings = settings
         self._pool = ThreadPoolExecutor(1, "harvest-ahead")
+        self._silent = 0.0
+        """Seconds that were waited since the last message."""
         self._ahead: tuple[str, Future[_Came]] | None = None
 
     def ask(self, arguments: Mapping[str, str]) -> ListPage:
@@ -106,11 +109,12 @@ class OaiClient:
                 request = " ".join([shown.pop("verb"), *(f"{k}={v}" for k, v in shown.items())])
                 raise Unanswered(f"{request}: {outcome.text}", outcome.status, outcome.later)
             seconds = self._settings.retry.wait(tried, outcome.rest)
-            if seconds >= ANNOUNCED:
-                left = outcome.often - tried
-                ends = f", {left:,} times more at most; Ctrl-C ends it" if left else ""
+            self._silent += seconds
+            if self._silent >= ANNOUNCED:
+                self._silent, left = 0.0, tally(outcome.often - tried, "more try", "more tries")
                 self._settings.say(
-                    f"{self._base}: {outcome.text}: asking again in {seconds:,.0f} s{ends}"
+                    f"{self._base}: {outcome.text}: asking again in {seconds:,.0f} s, then "
+                    f"{left} at most; Ctrl-C ends it"
                 )
             if self._client.stop.wait(seconds):
                 raise Deferred("ended")

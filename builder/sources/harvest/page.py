@@ -21,6 +21,7 @@ from builder.sources.harvest.version import DC
 _DC_NAMES = {f"{{http://purl.org/dc/elements/1.1/}}{name}": name for name in DC}
 _UNBOUND = 27  # XML_ERROR_UNBOUND_PREFIX
 _NAME = rb"[^\s<>/:=\"'!?]+"
+_HTML = re.compile(rb"\s*<(?:!doctype\s+)?html\b", re.IGNORECASE)
 _TAG = re.compile(rb"<(?:(%s):)?%s((?:\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*)?)>" % (_NAME, _NAME))
 _DECLARED = re.compile(rb"\sxmlns(?::(%s))?\s*=\s*(?:\"([^\"]*)\"|'([^']*)')" % _NAME)
 _ELEMENT = rb"<(?:(?P<end>/?)%s(?=[\s/>])(?:[^>\"']++|\"[^\"]*\"|'[^']*')*+>"
@@ -127,7 +128,9 @@ def _tree(data: bytes) -> Element:
         parser.feed(data)
         return parser.close()
     except ElementTree.ParseError as error:
-        raise Broken(f"not XML: {error}", unbound=error.code == _UNBOUND) from error
+        is_page = _HTML.match(data[:1000])
+        reason = "it is a page of HTML" if is_page else str(error)
+        raise Broken(f"not XML: {reason}", unbound=error.code == _UNBOUND) from error
     except UnicodeDecodeError as error:  # expat raises this for some encodings
         raise Broken(f"not XML: not UTF-8: {error.reason}") from error
 

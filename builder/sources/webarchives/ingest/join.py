@@ -257,6 +257,7 @@ def join_ranges(pieces: Sequence[SplitResult], digest: str) -> intake.IntakeSour
         faults=codes.total(),
         skips=dict(skips),
         codes=dict(codes),
+        problem=next((p.source.problem for p in pieces if p.source.problem), ""),
         **asdict(crawl),
     )
 

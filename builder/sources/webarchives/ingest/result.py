@@ -44,11 +44,11 @@ class IngestResult:
             lines.append(
                 "nothing was taken: no file is one that Sheaf reads, as the next lines say"
             )
-            lines += [f"  {s.path}: {', '.join(s.codes)}" for s in sources[:_LISTED]]
+            lines += map(_describe, sources[:_LISTED])
         if failed := [source for source in sources if source.failed]:
             files = tally(len(failed), "file")
             lines.append(f"{files} failed: unreadable, or no captures where some were expected")
-            lines += [f"  {source.path}: {', '.join(source.codes)}" for source in failed[:_LISTED]]
+            lines += map(_describe, failed[:_LISTED])
             if len(failed) > _LISTED:
                 lines.append(f"  and {len(failed) - _LISTED:,} more, which --json lists")
         lines += _faults(sources)
@@ -67,6 +67,11 @@ class IngestResult:
             "failed": sum(source.failed for source in self.run.sources),
             "read_in_one_piece": list(self.whole),
         }
+
+
+def _describe(source: IntakeSource) -> str:
+    problem = f" ({source.problem})" if source.problem else ""
+    return f"  {source.path}: {', '.join(source.codes)}{problem}"
 
 
 def _skips(sources: Sequence[IntakeSource]) -> list[str]:

@@ -89,7 +89,7 @@ class _SplitReading:
 
     def read(self) -> SplitResult:
         """Read the split, and write its captures and faults; an unreadable file is a fault."""
-        digest = form = ""
+        digest = form = detail = ""
         try:
             with self._open() as file:
                 form, digest = self._read(file)
@@ -112,6 +112,7 @@ class _SplitReading:
             codes=dict(self._codes),
             collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
             reading=None if lost else reading_of(of, self._task.sets, self._task.rules),
+            problem=detail,
             **asdict(self._crawl),
         )
         part, changed = self._task.folder.name, not lost and of.has_changed()

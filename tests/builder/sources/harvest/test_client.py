@@ -284,7 +284,7 @@ def test_what_is_waited_for_is_told_with_its_end() -> None:
         exchange.ask(IDENTIFY)
     reason = f"{site.url('/oai')}: HTTP status 503 (Nothing is published here yet)"
     assert says == [
-        f"{reason}: asking again in 30 s, {left} times more at most; Ctrl-C ends it"
+        f"{reason}: asking again in 30 s, then {left} more tries at most; Ctrl-C ends it"
         for left in (19, 18)
     ]
 
@@ -296,5 +296,5 @@ def test_retries_of_a_server_that_is_not_there_are_told_as_soon_as_they_are_long
     with asking(site, say=says.append) as (exchange, stop), pytest.raises(Unanswered):
         exchange.ask(IDENTIFY)
     assert stop.seconds == [0.5, 1.0, 2.0, 4.0, 8.0]
-    assert [text.partition("again in ")[2][:3] for text in says] == ["4 s", "8 s"]
+    assert [text.partition("again in ")[2][:3] for text in says] == ["4 s", "8 s"]  # after 3.5 s
     assert all("Connection refused" in text for text in says)

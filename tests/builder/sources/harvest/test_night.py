@@ -79,7 +79,10 @@ MISBEHAVING: Mapping[str, tuple[Change, str]] = {
     "errors": (_with_tokens(lambda p, c, a: replace(a, status=500, body=b"")), "HTTP status 500"),
     "tokens": (_with_tokens(_refuse_token), "badResumptionToken: no such token"),
     "unavailable": (lambda p, c, a: Answer(503, {"Retry-After": "0"}, b""), "HTTP status 503"),
-    "html": (lambda p, c, a: Answer(200, {}, b"<html><p>We move</html>"), "is not XML: mismatched"),
+    "html": (
+        lambda p, c, a: Answer(200, {}, b"<html><p>We move</html>"),
+        "is not XML: it is a page of HTML",
+    ),
     "hangs": (lambda p, c, a: replace(a, pause=p.hang, silent=True), "no-answer"),
     "stamps": (_misdate, "records mended"),
     "xml": (lambda p, c, a: DEFECTS["bad-record-cut"].answer(p, c, a), "could not be harvested"),  # type: ignore[misc]
