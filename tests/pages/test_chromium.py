@@ -65,6 +65,7 @@ def test_every_kind_of_page_is_reached(site: Reached) -> None:
     verbs = ("Identify", "ListMetadataFormats", "ListSets", "ListIdentifiers", "ListRecords")
     kinds = [
         "overview",
+        "charts",
         "sets",
         "sets-in",
         "sets-in-404",
@@ -101,7 +102,7 @@ def test_every_kind_of_page_is_reached(site: Reached) -> None:
         + site.get(next(path for path in site.pages if "honey" in path))[2]
     )  # a dataset with one file
     czech = {kind.removesuffix("-cs") for kind in found if kind.endswith("-cs")}
-    assert {"overview", "sets", "collections", "captures-host", "answer-x"} <= czech
+    assert {"overview", "charts", "sets", "collections", "captures-host", "answer-x"} <= czech
 
 
 def test_pages_are_for_all_readers(
@@ -191,7 +192,7 @@ def test_the_calendar_marks_what_changed(reader: Reader) -> None:
         for label in ("2007-01: 1, changed", "2024-02: 1, redirect", "2024-03: 1, error"):
             assert page.get_by_label(label, exact=True).count() == 1
         marks = ["first", "changed", "redirect", "error"]
-        assert page.locator(".legend").inner_text().split() == marks
+        assert page.locator(".legend").first.inner_text().split() == ["from", "1", *marks]
 
 
 def test_a_month_of_the_calendar_leads_to_its_captures(reader: Reader) -> None:
