@@ -39,6 +39,7 @@ _EXACT = 1 << 15  # bytes: a publish reads many row groups in parallel, so bytes
 _MEDIA_TYPES = {
     "atom": "application/atom+xml",
     "css": "text/css",
+    "csv": "text/csv; charset=utf-8",
     "html": "text/html; charset=utf-8",
     "ico": "image/vnd.microsoft.icon",
     "js": "text/javascript",

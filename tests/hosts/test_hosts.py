@@ -223,6 +223,9 @@ def test_pages_for_people_are_served_beside(host: Host) -> None:
         assert answer.headers["content-type"].startswith("text/html")
     kind = ask_server(host.url, "/publishes.atom")("GET", "", {}, b"").headers["content-type"]
     assert "xml" in kind
+    table = ask_server(host.url, "/months.csv")("GET", "", {}, b"")
+    assert table.headers["content-type"].startswith("text/csv")
+    assert table.body.startswith(b"month,captures,bytes")
 
 
 def test_each_page_of_the_site_has_its_address(host: Host, world: World) -> None:

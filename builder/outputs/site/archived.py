@@ -42,7 +42,7 @@ from functions.store.catalog import Cache
 
 _INNER = REPLAYED.removesuffix("/")
 _PAGES = ("text/html", "application/xhtml+xml")
-_ACTIVE = ("xml", "xsd", "json", "atom", "jsonld", "js", "link")
+_ACTIVE = ("xml", "xsd", "json", "atom", "jsonld", "js", "link", "csv")
 _EXTENSIONS = {type_: name for name, type_ in TYPES.items() if name not in _ACTIVE}
 """Extensions by media type, without those that could be a page, or are no archived ones."""
 _SAME = {
