@@ -1,25 +1,12 @@
 """Checks of wrong requests: each must be answered with its error of the protocol (section 3.6)."""
 
-import tomllib
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any
-
-from builder.check.checks import FOLDER
+from builder.check.checks import read_table
 from builder.check.conversation import Conversation
 
 
-@cache
-def load_requests() -> Sequence[Mapping[str, Any]]:
-    """Return the wrong requests, as their table describes them."""
-    rows: list[Mapping[str, Any]]
-    rows = tomllib.loads((FOLDER / "requests.toml").read_text("utf-8"))["request"]
-    return rows
-
-
 def check_arguments(talk: Conversation, prefix: str, granularity: str) -> None:
-    """Send wrong requests, and judge the errors."""
-    for row in load_requests():
+    """Send the wrong requests of the table, and judge the errors."""
+    for row in read_table("requests.toml")["request"]:
         if row.get("granularity", granularity) != granularity:
             continue
         check, right = row["check"], row["errors"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parents[2] / "templates" / "check"
 """Data of the checks."""
@@ -33,10 +34,15 @@ class Check:
 
 
 @cache
+def read_table(name: str) -> dict[str, Any]:
+    """Return a file of FOLDER."""
+    return tomllib.loads((FOLDER / name).read_text("utf-8"))
+
+
+@cache
 def load_checks() -> Mapping[str, Check]:
     """Return the checks by number, in the order of the table."""
-    rows = tomllib.loads((FOLDER / "checks.toml").read_text("utf-8"))["check"]
-    return {row["number"]: Check(**row) for row in rows}
+    return {row["number"]: Check(**row) for row in read_table("checks.toml")["check"]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
 """Checks of single answers: HTTP, the envelope, and the elements of each verb. Pure."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from builder.check.checks import FOLDER, CheckCard
+from builder.check.checks import CheckCard, read_table
 from builder.check.reply import DECLARATION, OAI, OaiReply, local, text
 from builder.http.limits import find_wish
 from functions.oai.request import CODES, UNREADABLE
@@ -144,7 +143,7 @@ def _list_pairs(pairs: Mapping[str, str]) -> str:
 @cache
 def _load_elements() -> Mapping[str, Mapping[str, Any]]:
     """Return the elements of an answer by name, each with the pattern of its children."""
-    rows = tomllib.loads((FOLDER / "elements.toml").read_text("utf-8"))
+    rows = read_table("elements.toml")
     return {
         name: row | {"children": re.compile(row["children"])} if "children" in row else row
         for name, row in rows.items()

@@ -3,13 +3,11 @@
 All that comes from a repository is shown without secrets, and with escapes for control characters.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from textwrap import TextWrapper
 from typing import Any
 
-from builder.check.checks import FAILED, FOLDER, NOT_CHECKED, SEVERITIES
+from builder.check.checks import FAILED, NOT_CHECKED, SEVERITIES, read_table
 from builder.http.secrets import clean_text
 from builder.text import tally, visible
 
@@ -19,10 +17,9 @@ _WIDTH = 80
 _SHOWN = 3
 
 
-@cache
 def read_words() -> dict[str, Any]:
-    """Return the words of reports: verdicts, severities, groups, terms and anchors."""
-    return tomllib.loads((FOLDER / "words.toml").read_text("utf-8"))
+    """Return the words of reports: verdicts, severities, groups, software, terms and anchors."""
+    return read_table("words.toml")
 
 
 def sanitize(value: Any) -> Any:

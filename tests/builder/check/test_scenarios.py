@@ -104,6 +104,7 @@ SIDE = {"R05", "R07", "R08", "R09", "R17", "R04"}
 SECOND = (
     # scenario, what is switched after the first visit, and the checks that its comparison fails
     ("midlist_norecords", "ok=1", ""),
+    ("midlist_end", "ok=1", ""),
     ("farwait", "ok=1", ""),
     ("waf202", "ok=1", ""),
     ("dvsets", "left=1", "S05 X02"),
