@@ -20,7 +20,7 @@ from tests.e2e.conftest import Home, make_home
 from tests.e2e.test_server import SECONDS, running
 from tests.e2e.test_workers import TWO, children
 
-GUIDE = Path(__file__).parents[2] / "docs" / "operations" / "operate.md"
+RULES = Path(__file__).parents[2] / "infra" / "nginx.conf"
 FIRST = "/oai?verb=ListRecords&metadataPrefix=oai_dc"
 _TOKEN = re.compile(rb"<resumptionToken[^>]*>([^<]+)<")
 _DATE = re.compile(rb"<responseDate>[^<]*<")
@@ -151,19 +151,18 @@ def test_on_a_full_disk_the_server_goes_on(original: Home, tmp_path: Path, disk:
 
 @contextmanager
 def nginx(folder: Path, port: int) -> Iterator[int]:
-    """Run nginx as the guide has it in front of a server; give its port."""
-    moved = {"/var/cache/nginx/sheaf": str(folder / "cache"), "127.0.0.1:8080": f"127.0.0.1:{port}"}
-    with proxy("nginx", folder, GUIDE, moved) as own:
+    """Run nginx by its rules in front of a server; give its port."""
+    moved = {"/var/cache/nginx-sheaf": str(folder / "cache"), "127.0.0.1:8080": f"127.0.0.1:{port}"}
+    with proxy("nginx", folder, RULES.read_text("utf-8"), moved) as own:
         yield own
 
 
 @contextmanager
-def proxy(kind: str, folder: Path, page: Path, moved: Mapping[str, str]) -> Iterator[int]:
-    """Run nginx or caddy by the rules of a page, in which texts are replaced; give its port."""
+def proxy(kind: str, folder: Path, text: str, moved: Mapping[str, str]) -> Iterator[int]:
+    """Run nginx or caddy by rules, in which texts are replaced; give its port."""
     program = shutil.which(kind, path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
         pytest.skip(f"{kind} is not installed: apt-get install {kind}")
-    (text,) = re.findall(rf"```{kind}\n(.+?)```", page.read_text("utf-8"), re.DOTALL)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         own = free.getsockname()[1]

@@ -455,9 +455,10 @@ def test_no_request_for_a_list_or_a_page_reaches_a_slow_origin(
         calls = len(provider.calls)
         with running(home) as (url, *_):
             host = url.removeprefix("http://").removesuffix("/oai")
+            (rules,) = re.findall(rf"```{kind}\n(.+?)```", PAGE.read_text("utf-8"), re.DOTALL)
             moved = {"127.0.0.1:8080": host, "127.0.0.1:9000": f"127.0.0.1:{provider.port}"}
             with (
-                proxy(kind, tmp_path, PAGE, moved) as port,
+                proxy(kind, tmp_path, rules, moved) as port,
                 closing(HTTPConnection("127.0.0.1", port, timeout=50)) as connection,
             ):
                 seen = send_requests(connection, own, count)
