@@ -29,14 +29,17 @@ SERVICES: Mapping[str, Any] = yaml.safe_load((INFRA / "compose.yaml").read_text(
 ]
 OURS = {name for name, service in SERVICES.items() if service["image"] == "sheaf"}
 SECONDS = 60
+HOST = "archive.example.org"
 
 
 def documented() -> dict[str, str]:
     """Return what the page lets people write into infra/.env, with a key in place of a command."""
     page = (ROOT / "docs" / "operations" / "operate.md").read_text("utf-8")
     (text,) = re.findall(r"cat > infra/\.env <<END\n(.+?)\nEND\n", page, re.DOTALL)
-    pairs = (line.partition("=") for line in text.splitlines())
-    return {name: re.sub(r"\$\(.+\)", "0123456789abcdef", value) for name, _, value in pairs}
+    own = {r"\$\(.+\)": "0123456789abcdef", r"\$HOST": HOST, r"\$EMAIL": f"you@{HOST}"}
+    for pattern, value in own.items():
+        text = re.sub(pattern, value, text)
+    return dict(line.split("=", 1) for line in text.splitlines())
 
 
 def environment(service: str) -> dict[str, str]:
@@ -56,8 +59,8 @@ def test_settings_commands_and_ports_are_real() -> None:
     for name in OURS:
         variables = {k: v for k, v in environment(name).items() if k.startswith("SHEAF_")}
         settings = configuration.parse("", variables)  # which refuses what it does not know
-        assert settings["repository.namespace"] == "archive.example.org"
-        assert settings["repository.base_url"] == "https://archive.example.org/oai"
+        assert settings["repository.namespace"] == HOST
+        assert settings["repository.base_url"] == f"https://{HOST}/oai"
         assert settings["store.uri"] == "s3://sheaf/store"
         assert SERVICES[name]["build"] == {"context": "..", "dockerfile": "infra/Containerfile"}
         (needed,) = SERVICES[name]["depends_on"]
@@ -169,7 +172,7 @@ def test_its_services_work_together(tmp_path: Path) -> None:
             time.sleep(0.2)
         status, body = ask(f"{site}/oai?verb=Identify")
         assert status == 200
-        assert b"<baseURL>https://archive.example.org/oai</baseURL>" in body
+        assert f"<baseURL>https://{HOST}/oai</baseURL>".encode() in body
         records = ask(f"{site}/oai?verb=ListRecords&metadataPrefix=oai_dc")[1]
         assert records.count(b"<header>") == published["new"] > 0
         assert ask(f"http://{upstream}/metrics")[0] == 200

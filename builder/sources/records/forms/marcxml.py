@@ -14,6 +14,11 @@ from builder.sources.records.record import (
 )
 
 NAMESPACE = "http://www.loc.gov/MARC21/slim"
+_OPENING = (
+    f'<record xmlns="{NAMESPACE}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+    f'xsi:schemaLocation="{NAMESPACE} http://www.loc.gov/standards/marcxml/schema/MARC21slim.xsd">'
+)
+"""The beginning of a record; metadata name their schema (OAI-PMH 2.0, section 2.5)."""
 UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot have."""
 _SPECIAL = re.compile("[^ !#-%'-;=?-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -58,8 +63,8 @@ def _render(
 
     `fields` are as in MarcRecord.
     """
-    parts = [f'<record xmlns="{NAMESPACE}"><leader>{leader}</leader>']
-    elements, quotes = 2, 2
+    parts = [f"{_OPENING}<leader>{leader}</leader>"]
+    elements, quotes = 2, _OPENING.count('"')
     for tag, marks, data, subfields in fields:
         if not marks:
             parts.append(f'<controlfield tag="{tag}">{data}</controlfield>')

@@ -12,6 +12,7 @@ from pymarc.marc8 import marc8_to_unicode
 from builder.sources.records.forms import recognise
 from builder.sources.records.forms.charsets import decode_marc8
 from builder.sources.records.forms.iso2709 import read
+from builder.sources.records.forms.marcxml import NAMESPACE, write_marcxml
 from builder.sources.records.record import (
     KnownRecord,
     MarcField,
@@ -61,6 +62,12 @@ def test_fields_and_marcxml_are_those_of_the_record() -> None:
         MarcField("245", "10", "", (("a", "Čapek"), ("c", "by <one> & another"))),
     )
     assert '<subfield code="c">by &lt;one&gt; &amp; another</subfield>' in first.xml
+    # Both forms, with and without characters to escape, name their schema (OAI-PMH, section 2.5).
+    plain = write_marcxml(MarcRecord(content(first).leader, content(first).fields[:1]))
+    for xml in (first.xml, plain):
+        assert (
+            f'xsi:schemaLocation="{NAMESPACE} http://www.loc.gov/' in xml.partition("<leader>")[0]
+        )
     assert (second.place, second.deleted) == (f"record 2, byte {len(marc(1, 'Čapek')) + 5}", False)
     assert recognise(data) is not None
     packed = gzip.compress(data)
