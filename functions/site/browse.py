@@ -19,7 +19,8 @@ _MANY = 50
 """Records on a page."""
 _RECENT = 60
 """The newest records among which a reader is shown some."""
-_GROUPS = 8
+_HTML = ("text/html", "application/xhtml+xml")
+_GROUPS = 32
 """Row groups of records that a page of a filtered list reads at most."""
 _TYPES = 30
 """Media types to choose from."""
@@ -121,7 +122,9 @@ def _read_page(
     has_rest, is_rest = not CAPTURES.isdisjoint(kinds), request.arguments.get("rest") == "1"
     rows: list[tuple[PublishedRecord, str | None]] = []
     following: tuple[int, str | None] | None = None
-    for pages in ((False,) if is_rest else (True, False)) if has_rest else (None,):
+    is_html = not chosen.media_type or any(t.startswith(chosen.media_type) for t in _HTML)
+    parts = (False,) if is_rest or not is_html else (True, False)
+    for pages in parts if has_rest else (None,):
         rest = "1" if pages is False else None
         conditions = replace(chosen, pages=pages)
         span = Span(start + 1, manifest.last_position)

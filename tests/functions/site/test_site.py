@@ -76,6 +76,40 @@ def test_the_first_page_says_what_there_is() -> None:
     assert "Pages of bees." in Crawl(described).read("/").text
 
 
+def test_lists_have_pages_first_and_what_a_reader_chose() -> None:
+    types = ("text/css", "text/html", "image/gif", "application/xhtml+xml")
+    items = {
+        f"oai:example.org:{n:03}": capture(
+            f"http://a.cz/{n:03}",
+            "domain:cz",
+            fetch_date=f"{2000 + n % 3}-01-01",
+            fetch_status=404 if n % 5 == 0 else 200,
+            content_mime_type=types[n % 4],
+        )
+        for n in range(110)
+    }
+    crawl = Crawl(Client(holding(items), Clock()))
+
+    def read(path: str) -> list[int]:
+        numbers: list[int] = []
+        while path:
+            tree = crawl.read(path).tree
+            numbers += [int(a.text[-3:]) for a in tree.xpath("//ul[@class='records']//a")]
+            path = next(iter(tree.xpath("//a[@rel='next']/@href")), "")
+        return numbers
+
+    pages, others = [*range(1, 110, 2)], [*range(0, 110, 2)]
+    for path in ("/records?kind=capture", "/sets?under=domain:cz"):
+        assert read(path) == pages + others
+        assert read(f"{path}&type=text/css") == [*range(0, 110, 4)]
+        chosen = [n for n in pages + others if n % 5 == 0 and n % 3 == 1]
+        assert read(f"{path}&status=4xx&year=2001") == read(f"{path}&status=404&year=2001")
+        assert read(f"{path}&status=404&year=2001") == chosen
+        assert read(f"{path}&status=500") == []
+    for wrong in ("status=x", "status=4000", "year=20", "year=MMXX"):
+        assert "has four digits" in crawl.read(f"/records?kind=capture&{wrong}", 400).text
+
+
 def test_the_charts_count_what_there_is(crawl: Crawl) -> None:
     text = crawl.read("/charts").text
     assert "Records 9" in text
