@@ -9,7 +9,13 @@ from builder.intake.captures import Capture
 from functions.reading import figures as figures_of_pages
 from functions.reading import repository as reading
 from functions.reading.duck_repository import DuckRepository
-from functions.reading.repository import KindFigures, PublishedRecord, RecordSelection, Repository
+from functions.reading.repository import (
+    KindFigures,
+    PublishedRecord,
+    RecordSelection,
+    Repository,
+    read_batches,
+)
 from functions.snapshot import oai_name, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
@@ -51,14 +57,9 @@ class Published:
     def walk(
         self, selection: RecordSelection, limit: int, *, headers: bool = False
     ) -> Iterator[PublishedRecord]:
-        while True:
-            page = self.repository.page(self.now, selection, limit, headers=headers)
+        for page in read_batches(self.repository, self.now, selection, limit, headers=headers):
             assert len(page) <= limit
             yield from page
-            if len(page) < limit:
-                return
-            span = Span(page[-1].position + 1, selection.span.last)
-            selection = RecordSelection(selection.kinds, span, selection.set)
 
 
 def name(one: Capture) -> str:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from warcio.statusandheaders import StatusAndHeaders
@@ -17,7 +18,7 @@ from builder.commands.demo import samples
 from builder.store.context import Context, from_environment
 from functions.config import configuration
 from tests.clock import Clock
-from tests.e2e.conftest import Home, Result, sheaf
+from tests.e2e.conftest import Home, Result, make_home, sheaf
 
 NAMESPACE = "archiv.example.org"
 LONG = "a-very-long-name-of-a-folder-without-any-blank-in-it" * 3
@@ -165,6 +166,28 @@ def write(path: Path, captures: Iterator[Capture]) -> Path:
         )
         writer.write_record(again)
     return path
+
+
+def publish_captures(
+    folder: Path, captures: Iterator[Capture], *withdrawn: tuple[str, ...], **settings: Any
+) -> Home:
+    """Return a home in which captures are published, and what options name is withdrawn since."""
+    home = make_home(folder / "home")
+    values = {
+        "repository.name": "Archive",
+        "repository.admin_emails": ["a@b.cz"],
+        "repository.namespace": "b.cz",
+        "documents.include": ["redirects", "errors"],
+        "publish.lead": 5,
+        "publish.tables": False,
+    }
+    home.config.write_text(configuration.template(values | settings), "utf-8")
+    lines = [("ingest", str(write(home.folder / "a.warc.gz", captures))), ("publish",)]
+    lines += [("withdraw", "--url-prefix", *words, "--reason", "asked") for words in withdrawn]
+    for line in (*lines, ("publish",)):
+        done = home(*line)
+        assert done.code == 0, done.err
+    return home
 
 
 def add_dataset_of_one_file(web: Path) -> None:

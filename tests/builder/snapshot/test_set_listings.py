@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from builder.snapshot import set_listings
 from builder.snapshot.set_listings import SetIndex
 from builder.snapshot.sql import Statements
 from functions.reading.duck_repository import DuckRepository
-from functions.reading.repository import RecordSelection
+from functions.reading.repository import RecordSelection, read_batches
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
 from functions.store import engine
@@ -163,7 +164,7 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
             # The whole list is read by pages of any size, at most some seven of them, and what
             # lies behind a place at once.
             size = max(limit, len(expected) // 6) if first == 1 else _MANY
-            records = list(_walk(repository, manifest, selection, size))
+            records = [*chain.from_iterable(read_batches(repository, manifest, selection, size))]
             assert [r.position for r in records] == sorted({r.position for r in records})
             numbers = {f"oai:{NAMESPACE}:{capture(n).identity}": n for n in expected}
             assert {numbers[r.identifier] for r in records} == expected
@@ -183,26 +184,13 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
                 below = {s for s in gone if oai_name.is_within_set(s, str(spec))}
                 assert record.sets == oai_name.most_specific_sets(below)
     assert repository.page(manifest, selection_of("template", manifest), 5, headers=True) == ()
-    for record in _walk(repository, manifest, selection_of("capture", manifest), 50):
+    selection = selection_of("capture", manifest)
+    for record in chain.from_iterable(read_batches(repository, manifest, selection, 50)):
         assert repository.record(manifest, record.identifier) == record
 
 
 def selection_of(kind: str, manifest: Manifest) -> RecordSelection:
     return RecordSelection((kind,), Span(1, manifest.last_position))
-
-
-def _walk(repository, manifest, selection, limit):  # type: ignore[no-untyped-def]
-    """Page through a selection as a harvester does."""
-    position = selection.span.first
-    while True:
-        span = Span(position, selection.span.last)
-        page = repository.page(
-            manifest, RecordSelection(selection.kinds, span, selection.set), limit, headers=False
-        )
-        yield from page
-        if len(page) < limit:
-            return
-        position = page[-1].position + 1
 
 
 def _all_sets(repository, manifest, limit, *sequence, live=True):  # type: ignore[no-untyped-def]

@@ -4,8 +4,9 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -115,16 +116,23 @@ def asked(arguments: dict[str, object]) -> str:
     return urlencode([(k, one) for k, v in pairs for one in (v if isinstance(v, list) else [v])])
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    world = World(tmp_path_factory.mktemp("cdx") / "store")
-    world.ingest(PAGES)  # type: ignore[arg-type]
+@contextmanager
+def indexed(folder: Path, captures: list[object]) -> Iterator[Index]:
+    """Publish captures, and search them."""
+    world = World(folder / "store")
+    world.ingest(captures)  # type: ignore[arg-type]
     manifest = world.publish().manifest
     assert manifest is not None
     repository = world.repository()
     search = CaptureSearch(repository.catalogue, repository.files)
     yield Index(search, manifest, world.configuration())
     world.close()
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    with indexed(tmp_path_factory.mktemp("cdx"), PAGES) as index:
+        yield index
 
 
 HOME = ["http://example.org/", "https://www.example.org/"]

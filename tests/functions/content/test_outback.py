@@ -13,10 +13,8 @@ import pytest
 
 from functions.config import configuration
 from functions.content import outback
-from functions.content.search import CaptureSearch
 from functions.http.http_message import Call, Reply
-from tests.builder.conftest import World
-from tests.functions.content.test_cdx import BASE, Index, taken
+from tests.functions.content.test_cdx import BASE, Index, indexed, taken
 
 FILE = "NLA-AU-CRAWL-000-20050614070144-00003-crawling016.archive.org"
 DIGEST = "AKMCCEPOOWFMGGO5635HFZXGFRLRGWIX"
@@ -50,14 +48,8 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    world = World(tmp_path_factory.mktemp("outback") / "store")
-    world.ingest(PAGES)  # type: ignore[arg-type]
-    manifest = world.publish().manifest
-    assert manifest is not None
-    repository = world.repository()
-    search = CaptureSearch(repository.catalogue, repository.files)
-    yield Index(search, manifest, configuration.parse("", {}))
-    world.close()
+    with indexed(tmp_path_factory.mktemp("outback"), PAGES) as index:
+        yield index
 
 
 def ask(index: Index, query: str, lines: int = 10_000) -> Reply:

@@ -16,8 +16,7 @@ from functions.content.replay.page_bytes import size_drawing
 from functions.http.http_message import Call, HttpResponse
 from functions.reading.duck_repository import DuckRepository
 from tests.clock import CLOCK
-from tests.e2e.conftest import make_home
-from tests.pages.archive import Capture, write
+from tests.pages.archive import Capture, publish_captures
 
 BASE = "https://oai.example.org"
 HOST = "http://www.a.cz/"
@@ -95,23 +94,8 @@ Ask = Callable[..., HttpResponse]
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    home = make_home(tmp_path_factory.mktemp("replay") / "home")
-    settings = {
-        "repository.name": "Archive",
-        "repository.admin_emails": ["a@b.cz"],
-        "repository.namespace": "b.cz",
-        "documents.include": ["redirects", "errors"],
-        "publish.lead": 5,
-        "publish.tables": False,
-    }
-    home.config.write_text(configuration.template(settings), "utf-8")
-    archive = write(home.folder / "a.warc.gz", captures())
-    for line in (("ingest", archive), ("publish",)):
-        done = home(*line)
-        assert done.code == 0, done.err
-    for part in ((f"{HOST}tajne",), (f"{HOST}dvakrat", "--from", "2009", "--until", "2009")):
-        assert home("withdraw", "--url-prefix", *part, "--reason", "asked").code == 0
-    assert home("publish").code == 0
+    withdrawn = (f"{HOST}tajne",), (f"{HOST}dvakrat", "--from", "2009", "--until", "2009")
+    home = publish_captures(tmp_path_factory.mktemp("replay"), captures(), *withdrawn)
     values = configuration.parse(home.config.read_text(), {"SHEAF_CONTENT_SERVE": "true"})
     values = values.relative_to(home.folder)
     store = home.folder / "store"

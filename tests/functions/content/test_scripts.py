@@ -13,8 +13,7 @@ from functions.http.http_message import Call, HttpResponse
 from functions.reading.duck_repository import DuckRepository
 from tests.builder.serve.test_replay_package import WHOLE, WORKER, pack
 from tests.clock import CLOCK
-from tests.e2e.conftest import make_home
-from tests.pages.archive import Capture, write
+from tests.pages.archive import Capture, publish_captures
 
 MAIN, OWN = "https://oai.example.org", "https://replay.example.org"
 HOST = "http://www.a.cz/"
@@ -34,21 +33,9 @@ def captures() -> Iterator[Capture]:
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    home = make_home(tmp_path_factory.mktemp("scripts") / "home")
-    settings = {
-        "repository.name": "Archive",
-        "repository.admin_emails": ["a@b.cz"],
-        "repository.namespace": "b.cz",
-        "repository.base_url": f"{MAIN}/oai",
-        "documents.include": ["redirects", "errors"],
-        "publish.lead": 5,
-        "publish.tables": False,
-    }
-    home.config.write_text(configuration.template(settings), "utf-8")
-    assert home("ingest", write(home.folder / "a.warc.gz", captures())).code == 0
-    assert home("publish").code == 0
-    assert home("withdraw", "--url-prefix", f"{HOST}gone", "--reason", "law").code == 0
-    assert home("publish").code == 0
+    address = {"repository.base_url": f"{MAIN}/oai"}
+    folder, withdrawn = tmp_path_factory.mktemp("scripts"), (f"{HOST}gone",)
+    home = publish_captures(folder, captures(), withdrawn, **address)
     store, later = home.folder / "store", CLOCK.now() + timedelta(minutes=5)
     repository = DuckRepository(FolderStore(store))
 

@@ -15,7 +15,6 @@ from builder.sources.datasets.strategies.keys import place
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
-from tests.bucket import Bucket, administrator
 from tests.builder.sources.datasets.body import Body, Generated
 from tests.builder.sources.datasets.server import Server, served, then
 from tests.builder.sources.datasets.world import World, manifest_file
@@ -60,16 +59,6 @@ def strategy(store: Writer, there: World, name: str = "s3-fileset", **settings: 
 
 def objects(store: Writer) -> dict[str, bytes]:
     return {key: store.read(key) for key in store.keys("filesets/")}
-
-
-def dangling(store: Writer) -> list[Any]:
-    """Return what is left of uploads in parts, or of temporary files."""
-    if isinstance(store, Bucket):
-        client = administrator(store.endpoint)
-        return list(client.list_multipart_uploads(Bucket=store.bucket).get("Uploads") or [])
-    assert isinstance(store, FolderStore)
-    folder = store.root / ".tmp"
-    return list(folder.iterdir()) if folder.exists() else []
 
 
 @pytest.mark.sampled(3)
