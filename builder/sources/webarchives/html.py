@@ -6,7 +6,9 @@ MathML. As in a browser that runs scripts, the content of `noscript` is text. Re
 title's end. Nothing in a page raises.
 
 No tree is built. Parsers that build the standard's tree take gigabytes of memory for some pages of
-256 KB. The search takes little memory, and time in proportion to the page.
+256 KB. The search takes little memory, and time in proportion to the page. lxml's parser (libxml2
+2.14) takes `<title/>` for closed, and reads titles in `noscript`: it differs in 14 of the 65 pages
+of the tests.
 """
 
 import re
