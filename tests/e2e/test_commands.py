@@ -625,14 +625,15 @@ def test_the_demo_takes_files_of_ones_own(tmp_path: Path) -> None:
     assert not (tmp_path / "e").exists()
 
 
-@pytest.mark.thorough
 def test_the_demo_at_a_port_that_is_taken(tmp_path: Path) -> None:
+    """It says so before it does anything."""
     path = warc(tmp_path / "one.warc.gz", PAGES)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         result = sheaf("demo", path, "--folder", tmp_path / "d", "--port", port)
     assert result.code == 2
-    assert f"port {port} of 127.0.0.1 is in use" in result.err.splitlines()[-1]
+    assert result.err == f"sheaf: port {port} of 127.0.0.1 is in use: choose another with --port\n"
+    assert not (tmp_path / "d").exists()
 
 
 def test_the_demo_serves_until_it_is_interrupted(tmp_path: Path) -> None:

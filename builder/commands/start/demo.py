@@ -14,6 +14,7 @@ from builder.commands.demo import samples
 from builder.commands.demo.scenario import HOST, DemoReport, Scenario, ScenarioError
 from builder.errors import UsageError, explaining
 from builder.intake.paths import list_files
+from builder.serve.server import Listeners
 from builder.store.context import Context
 
 _MARK = ".sheaf-demo"
@@ -42,6 +43,8 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     paths = list_files(arguments.sources)  # errors of the arguments are reported before any work
+    for listener in Listeners("127.0.0.1", arguments.port).sockets:  # and so is a port in use
+        listener.close()
     places = list(dict.fromkeys(str(path.resolve().parent) for path in paths))
     folder = _clear(Path(arguments.folder))
     with ExitStack() as stack:
@@ -83,7 +86,8 @@ def _print(context: Context, report: DemoReport, hints: Sequence[str]) -> None:
 
 def _hints(context: Context, document: Mapping[str, Any], folder: Path) -> list[str]:
     """Return suggestions for what to do next."""
-    sheaf, oai = sys.argv[0], document["oai"]
+    sheaf = "sheaf" if shutil.which("sheaf") == sys.argv[0] else sys.argv[0]
+    oai = document["oai"]
     store = f"--store {folder}/store"
     asks = [f'  ask         {sheaf} query {store} "SELECT url, title FROM captures"']
     if "repec" in document:
