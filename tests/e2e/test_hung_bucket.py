@@ -1,13 +1,10 @@
 """A bucket that takes requests and never answers: who needs none of it is served at once."""
 
 import json
-import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +12,7 @@ import pytest
 
 from tests.bucket import fresh
 from tests.e2e.test_s3 import PREFIX, TOKEN, Bucketed
+from tests.e2e.test_server import running
 from tests.proxy import Proxy, Slow, always
 
 pytestmark = [pytest.mark.shared(2), pytest.mark.flaky(reruns=2)]
@@ -37,31 +35,6 @@ def ask(url: str) -> tuple[int, float, str]:
     return status, time.monotonic() - begun, body
 
 
-@contextmanager
-def server(home: Bucketed, log: Path, **settings: str) -> Iterator[str]:
-    """Run `sheaf serve`; give its address."""
-    with log.open("w") as errors:
-        process = subprocess.Popen(
-            home.line("serve", "--port", "0", "--json"),
-            env={**home.environment, **settings},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-    assert process.stdout is not None
-    try:
-        text = ""
-        while not text.endswith("}\n"):
-            line = process.stdout.readline()
-            assert line, log.read_text()
-            text += line
-        yield json.loads(text)["url"].rstrip("/")
-    finally:
-        process.terminate()
-        process.wait(BOUND)
-        process.stdout.close()
-
-
 def test_a_hung_bucket_delays_no_cached_page(
     moto_server: str, proxy: Proxy, tmp_path: Path
 ) -> None:
@@ -73,16 +46,17 @@ def test_a_hung_bucket_delays_no_cached_page(
         "SHEAF_SERVE_WORKERS": "2",
         "SHEAF_SERVE_CONCURRENT": "4",
     }
-    with server(home, tmp_path / "log", **settings) as url:
-        first = f"{url}/oai?verb=ListRecords&{PREFIX}"
+    with running(home, **home.variables, **settings) as (oai, log, _):
+        url = oai.removesuffix("/oai")
+        first = f"{oai}?verb=ListRecords&{PREFIX}"
         kept = ""
         for _ in range(8):  # each worker answers some of them
             status, _, body = ask(first)
             assert status == 200
             token = TOKEN.search(body)
             assert token is not None
-            kept = f"{url}/oai?verb=ListRecords&resumptionToken={quote(token[1])}"
-            assert ask(kept)[0] == ask(f"{url}/oai?verb=Identify")[0] == 200
+            kept = f"{oai}?verb=ListRecords&resumptionToken={quote(token[1])}"
+            assert ask(kept)[0] == ask(f"{oai}?verb=Identify")[0] == 200
         time.sleep(2.5)  # the pointer is to be read anew
         proxy.fault = always(Slow(600))
         with ThreadPoolExecutor(40) as pool:
@@ -104,12 +78,12 @@ def test_a_hung_bucket_delays_no_cached_page(
                 assert each.result()[0] == 503
                 assert each.result()[1] < BOUND
         # What the workers have in memory serves on.
-        assert ask(f"{url}/oai?verb=Identify")[0] == 200
+        assert ask(f"{oai}?verb=Identify")[0] == 200
         proxy.fault = lambda seen: None
         end = time.monotonic() + BOUND
         while ask(f"{url}/health")[0] != 200 and time.monotonic() < end:
             time.sleep(0.2)
         assert ask(f"{first}&set=domain:cz:a1")[0] == 200
-    rows = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
     errors = [row["message"] for row in rows if row.get("level") == "error"]
     assert any(message.startswith("StoreUnavailable: ") for message in errors)

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from configparser import RawConfigParser
@@ -46,7 +47,7 @@ def start(unit: Path, *more: str) -> "subprocess.Popen[str]":
 @pytest.mark.skipif(
     not (PROGRAMS / "sheaf").exists(), reason="sheaf is not installed beside this Python"
 )
-def test_units_run_as_written(tmp_path: Path) -> None:
+def test_units_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     units = install(tmp_path)
     if shutil.which("systemd-analyze"):
         names = sorted(units.iterdir())
@@ -63,10 +64,16 @@ def test_units_run_as_written(tmp_path: Path) -> None:
         out, err = update.communicate(timeout=SECONDS)
     assert update.returncode == 0, err
     assert "1 record in 0 sets" in out
-    with start(units / "sheaf.service", "--port", "0") as serve:
-        try:
-            assert serve.stdout is not None
-            assert "serving" in serve.stdout.readline()
-        finally:
-            serve.terminate()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(SECONDS)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        assert "Type=notify" in (units / "sheaf.service").read_text()
+        with start(units / "sheaf.service", "--port", "0") as serve:
+            try:
+                assert manager.recv(999).startswith(b"READY=1")  # it listens
+                assert serve.stdout is not None
+                assert "serving" in serve.stdout.readline()
+            finally:
+                serve.terminate()
     assert serve.returncode == 0
