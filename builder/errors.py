@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from functions.snapshot.errors import SheafError
+from functions.snapshot.errors import SheafError, describe_failure
 
 
 class UsageError(SheafError):
@@ -16,4 +16,4 @@ def explaining(place: object, done: str, kind: type[SheafError] = UsageError) ->
     try:
         yield
     except OSError as error:
-        raise kind(f"{place} cannot be {done}: {error.strerror or error}") from error
+        raise kind(f"{place} cannot be {done}: {describe_failure(error)}") from error

@@ -140,17 +140,20 @@ class PartsProgress(ProgressBar):
         total: int = 0,
         out: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
+        form: str | None = None,
     ) -> None:
         self._noun, self._parts, self._done = noun, count, 0
-        super().__init__(self._name_parts(), total, BYTES, out, clock=clock)
+        super().__init__(self._name_parts(), total, BYTES, out, form, clock)
 
     @contextmanager
-    def part(self, declared: int) -> Iterator[Callable[[int], None]]:
+    def part(self, declared: int, is_new: bool = False) -> Iterator[Callable[[int], None]]:
         """Read a part; the given function is called with its bytes as they come.
 
-        Where others came than were declared, the total is corrected at its end.
+        A new one adds to the total. Where others came than were declared, it is corrected.
         """
         came = 0
+        if is_new:
+            self.expect(declared)
 
         def advance(count: int) -> None:
             nonlocal came
@@ -175,7 +178,7 @@ class PartsProgress(ProgressBar):
         return f"{self._done:,}{of} {self._noun}"
 
 
-class IngestProgress(ProgressBar):
+class IngestProgress(PartsProgress):
     """Progress of reading `total` bytes in `files` files: a bar, or a line now and then.
 
     The work of an earlier process counts as done, but not for the rate.
@@ -188,32 +191,24 @@ class IngestProgress(ProgressBar):
         clock: Callable[[], float] = time.monotonic,
         out: TextIO | None = None,
     ) -> None:
-        self._files = files
-        self._captures = self._done = 0
+        self._captures = 0
         form = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} "
         form += "[{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-        super().__init__(f"0 of {files:,} files", total, BYTES, out, form, clock)
+        super().__init__("files", files, total, out, clock, form)
 
     def resume(self, read: int, captures: int, files: int) -> None:
         """Add the work of earlier processes."""
-        self._count = self._count_before = read
+        self._count = self._count_before = self._bar.initial = self._bar.n = read
         self._began = self._shown_at = self._clock()
-        if not self._bar.disable:
-            self._bar.initial = self._bar.n = read
-        self._name_files(files)
+        self.end_part(files)
 
     def advance(self, read: int, captures: int, files: int) -> None:
         """Add bytes read, captures found and files finished since the last call."""
         self._captures += captures
-        self._name_files(files)
         (pace,) = self._more(self._clock() - self._began)
         self._bar.set_postfix_str(pace, refresh=False)
+        self.end_part(files)
         self(read)
-
-    def _name_files(self, files: int) -> None:
-        self._done += files
-        self._what = f"{self._done:,} of {self._files:,} files"
-        self._bar.set_description_str(self._what, refresh=False)
 
     def _more(self, elapsed: float) -> list[str]:
         return [f"{self._captures / max(elapsed, 1e-3):,.0f} captures/s"]

@@ -17,6 +17,7 @@ from builder.check.report import describe_outcome, summarize
 from builder.check.text import Document
 from builder.errors import UsageError
 from functions.snapshot import instant
+from functions.snapshot.errors import describe_failure
 
 Seen = tuple[str, str, str]
 """The number of a check, what was seen, and of which record or format."""
@@ -34,7 +35,8 @@ def read_report(path: Path) -> dict[str, Any]:
         if report["version"] == 1 and {"begun", "checks", "facts", "sample"} <= {*report}:
             return dict(report)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} cannot be read as a report of `sheaf check`: {error}") from error
+        reason = describe_failure(error)
+        raise UsageError(f"{path} cannot be read as a report of `sheaf check`: {reason}") from error
     raise UsageError(f"{path} is no report of `sheaf check --json` of this version")
 
 

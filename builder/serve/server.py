@@ -31,7 +31,7 @@ from isal import igzip, isal_zlib
 from builder.errors import UsageError
 from builder.serve.worker import PatientWorker
 from functions.http.wsgi import WsgiApplication
-from functions.snapshot.errors import SheafError
+from functions.snapshot.errors import SheafError, describe_failure
 
 _LOG = logging.getLogger("sheaf")
 
@@ -306,7 +306,7 @@ def open_log(name: str, folder: Path) -> Callable[[str], None] | None:
     try:
         handler = LogFile(path, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"access log {path}: {error.strerror or error}") from error
+        raise UsageError(f"access log {path}: {describe_failure(error)}") from error
 
     def write(line: str) -> None:
         handler.handle(logging.makeLogRecord({"msg": line}))

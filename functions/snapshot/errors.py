@@ -62,9 +62,9 @@ def describe_failure(error: Exception) -> str:
         return f"byte {error.start + 1:,} of it is no text in UTF-8"
     if isinstance(error, KeyError):
         return f"it has no {error.args[0]}"
-    if isinstance(error, ValueError | EOFError) and str(error):
-        return str(error)
-    return "it has another form than Sheaf writes"
+    if isinstance(error, TypeError | AttributeError | IndexError | OverflowError) or not str(error):
+        return "it has another form than Sheaf writes"
+    return str(error)
 
 
 def check_version(version: Any, release: Any = None) -> None:

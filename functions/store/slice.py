@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from functions.config.configuration import Configuration
-from functions.snapshot.errors import MissingObject, StoreError
+from functions.snapshot.errors import MissingObject, StoreError, describe_failure
 from functions.snapshot.layout import S3_SCHEME, StoreAddress, WebAddress, is_key
 from functions.snapshot.store import Reader
 from functions.store.client import Client, WebClient
@@ -133,7 +133,7 @@ def _read_part(file: BinaryIO, length: int) -> Iterator[bytes]:
         try:
             data = file.read(min(length, _AT_ONCE))
         except OSError as error:
-            raise StoreError(f"it cannot be read: {error.strerror or error}") from error
+            raise StoreError(f"it cannot be read: {describe_failure(error)}") from error
         if not data:
             return
         length -= len(data)

@@ -154,7 +154,10 @@ def _choose(source: captures.CaptureSource, choice: captures.CaptureFilter, plan
         seen = plan.add(count(source.captures(choice)))
         plan.follow(lambda url: count(source.of_url(url, choice.until)))
     if not seen:
-        raise captures.RebuildError(f"{source.address}: no capture matches")
+        wanted = [f"--url {url}" for url in choice.urls]
+        wanted += [f"--set {choice.set}"] if choice.set is not None else []
+        text = f"{source.address}: no capture matches {' '.join(wanted)}"
+        raise captures.RebuildError(text.rstrip())
 
 
 def _foretold(context: Context, source: captures.CaptureSource, plan: Plan) -> int:

@@ -99,5 +99,7 @@ def _choose(
         item = recipe.make(record)
         if wanted.isdecimal() or wanted in (item.id, item.identifier):
             return record.place, item
+    if not number:
+        raise UsageError(f"{context.arguments.file}: it has no record that Sheaf reads{fault}")
     count = tally(number, "record")
     raise UsageError(f"{context.arguments.file}: none of its {count} is {wanted}{fault}")

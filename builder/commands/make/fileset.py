@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -19,7 +19,6 @@ from builder.arguments import declare
 from builder.errors import UsageError
 from builder.http.settings import http_settings
 from builder.progress import PartsProgress
-from builder.runtime import Advance
 from builder.sources.datasets import request, status, wiring
 from builder.sources.datasets.ingest import Ingest, by_turns
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
@@ -146,13 +145,6 @@ def _abort_uploads(context: Context) -> None:
 
 def _ingest(context: Context, scratch: Path, stop: threading.Event, bar: PartsProgress) -> Ingest:
     settings = context.configuration
-
-    @contextmanager
-    def watch(declared: int) -> Iterator[Advance]:
-        bar.expect(declared)
-        with bar.part(declared) as advance:
-            yield advance
-
     materials = Materials(
         store=context.store,
         settings=settings,
@@ -161,7 +153,7 @@ def _ingest(context: Context, scratch: Path, stop: threading.Event, bar: PartsPr
         clock=context.now,
         scratch=scratch,
         sleep=time.sleep,
-        watch=watch,
+        watch=partial(bar.part, is_new=True),
     )
     return wiring.ingest(materials, stop, settings["fileset.request_seconds"])
 

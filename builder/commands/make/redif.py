@@ -24,6 +24,7 @@ from builder.store.context import Context
 from builder.text import tally
 from functions.config.gathering import contains_ascii
 from functions.kinds.templates.markup import clean_fields
+from functions.snapshot.errors import describe_failure
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"
@@ -132,7 +133,7 @@ def _events(path: Path, limit: int, encoding: str | None) -> Iterator[Template |
         with path.open("rb") as stream:
             yield from template.read_templates(stream, label, limit, encoding)
     except OSError as error:
-        yield Diagnostic(label, 0, "unreadable", ERROR, error.strerror or str(error))
+        yield Diagnostic(label, 0, "unreadable", ERROR, describe_failure(error))
 
 
 def document(parsed: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:

@@ -182,9 +182,9 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
             parts.append(f"until {item.until}")
     if strategy := archived.ingest_strategy if archived else outcome.strategy:
         parts.append(strategy)
-    detail = " ".join(
-        part for part in (outcome.code and f"({_explain(outcome.code)})", outcome.detail) if part
-    )
+    meaning = f": {OUTCOMES[outcome.code].meaning}" if outcome.code in OUTCOMES else ""
+    code = outcome.code and f"({outcome.code}{meaning})"
+    detail = " ".join(part for part in (code, outcome.detail) if part)
     if detail and not status.of(outcome.status).hit:
         parts.append(detail)
     lines = [visible(": ".join(parts))]
@@ -200,10 +200,6 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
             proof = str(file.status) if file.status in LEFT_OUT else proof
             lines.append(visible(f"  {file.path}: {size}, {proof}"))
     return "\n".join(lines)
-
-
-def _explain(code: str) -> str:
-    return f"{code}: {OUTCOMES[code].meaning}" if code in OUTCOMES else code
 
 
 def show_size(many: int) -> str:

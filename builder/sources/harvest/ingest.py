@@ -146,7 +146,7 @@ def open_harvest(place: Path, named: Mapping[str, Sequence[str]]) -> Harvest:
     except HarvestError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
-        raise UsageError(f"{place} cannot be read: {error.strerror or error}") from error
+        raise UsageError(f"{place} cannot be read: {describe_failure(error)}") from error
     except (ValueError, TypeError) as error:
         raise UsageError(f"{names} is damaged: {describe_failure(error)}") from error
 

@@ -265,6 +265,6 @@ def _wrap_errors(path: Path) -> Iterator[None]:
     except StoreError as error:
         raise HarvestError(str(error)) from error
     except OSError as error:
-        raise HarvestError(f"{path} cannot be used: {error.strerror or error}") from error
+        raise HarvestError(f"{path} cannot be used: {describe_failure(error)}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise HarvestError(f"{path} is damaged: {describe_failure(error)}"[:300]) from error

@@ -29,7 +29,7 @@ from builder.sources.records.record import SourceRecord
 from builder.sources.records.record_forms import AS_IS, FOLDER, form_of, list_texts, read_table
 from functions.config.records import FIELDS
 from functions.oai.format import TEMPLATES, find_file
-from functions.snapshot.errors import ConfigurationError, SheafError
+from functions.snapshot.errors import ConfigurationError, SheafError, describe_failure
 
 _KEYS = frozenset(
     "name path value each content attributes map match trim first empty otherwise required".split()  # noqa: SIM905
@@ -375,7 +375,7 @@ def _load_stylesheet(path: Path, digest: str) -> Crosswalk:
         access = etree.XSLTAccessControl.DENY_ALL  # type: ignore[attr-defined]
         transform = etree.XSLT(tree, access_control=access)
     except (etree.LxmlError, OSError) as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError(f"{path}: {describe_failure(error)}") from error
     locations = [
         e.get(f"{{{NAMESPACES['xsi']}}}schemaLocation", "").split() for e in tree.iter("{*}*")
     ]

@@ -35,6 +35,7 @@ from builder.sources.records.spool import ItemSpool
 from builder.store.parquet.writer import RowWriter
 from builder.store.workdir import KNOWN_PREFIX
 from builder.text import tally
+from functions.snapshot.errors import describe_failure
 from functions.snapshot.item_tables import OWN_READING
 from functions.snapshot.store import Writer
 
@@ -270,8 +271,8 @@ class RecordsIngest:
         except (RecordsError, OSError) as error:
             index.doubt_file()
             digest, reading = "", None
-            self._note(name, "unreadable", None, str(error), "what was read of it is used")
-            report.unread[label] = str(error)
+            report.unread[label] = reason = describe_failure(error)
+            self._note(name, "unreadable", None, reason, "what was read of it is used")
         else:
             repeats, faulty = self._named[REPEATED], sum(self._named[code] for code in _LOST)
             index.note_file(repeats, faulty)

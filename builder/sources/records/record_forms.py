@@ -10,7 +10,7 @@ from typing import Any
 from builder.sources.records.paths import index_fields
 from builder.sources.records.record import MarcRecord, SourceRecord
 from functions.oai.format import TEMPLATES
-from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.errors import ConfigurationError, describe_failure
 
 FOLDER = "crosswalks/records"
 """Where tables are, in our folder of templates and in an operator's."""
@@ -69,4 +69,4 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError(f"{path}: {describe_failure(error)}") from error

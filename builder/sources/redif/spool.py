@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from builder.store.durable import writing
+from functions.snapshot.errors import describe_failure
 from functions.snapshot.seal import write_compact
 
 FAULT_CODES: dict[str, str] = {
@@ -198,7 +199,7 @@ class Spool:
                         flaw = self._too_large(member.path)
                         break
         except OSError as error:
-            flaw = Flaw(member.path, "unreadable", error.strerror or str(error), True)
+            flaw = Flaw(member.path, "unreadable", describe_failure(error), True)
         if flaw is None and self._at - start != member.bytes:
             flaw = Flaw(member.path, "unreadable", "it changed while it was read", True)
         if flaw is not None:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from builder.sources.redif.listing import FoundFile
 from builder.sources.redif.spool import Flaw, RedifFile, is_redif, path_text
+from functions.snapshot.errors import describe_failure
 
 Compare = Callable[[str, Sequence[FoundFile], Sequence[str]], Collection[str]]
 
@@ -37,7 +38,7 @@ def open_member(folder: Path, path: str) -> Iterator[RedifFile | Flaw]:
     try:
         file = file.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        yield Flaw(path, "unreadable", str(error), True)
+        yield Flaw(path, "unreadable", describe_failure(error), True)
         return
     yield _tree_file(str(file), path)
 
@@ -58,7 +59,7 @@ def _below(
         with os.scandir(folder) as entries:
             inside = [entry for entry in entries if not entry.name.startswith(".")]
     except OSError as error:
-        yield Flaw(path_text(name), "unreadable", error.strerror or str(error), True)
+        yield Flaw(path_text(name), "unreadable", describe_failure(error), True)
         return
     others: list[os.DirEntry[str]] = []
     files: dict[str, FoundFile] = {}
@@ -111,7 +112,7 @@ def _tree_file(file: str, path: str) -> RedifFile | Flaw:
     try:
         status = os.lstat(file)
     except OSError as error:
-        return Flaw(path_text(path), "unreadable", error.strerror or str(error), True)
+        return Flaw(path_text(path), "unreadable", describe_failure(error), True)
     if not stat.S_ISREG(status.st_mode):
         return Flaw(path_text(path), "not-a-file", "", True)
     return RedifFile(

@@ -22,6 +22,7 @@ from builder.sources.records.record import (
     hash_record,
 )
 from functions.archive.charset import detect, detect_bom
+from functions.snapshot.errors import describe_failure
 
 ByteSource = Path | BinaryIO
 HEAD = 1 << 16  # bytes
@@ -116,8 +117,7 @@ def open_source(source: ByteSource) -> Iterator[IO[bytes]]:
     except EOFError as error:
         raise RecordsError("its gzip is cut off") from error
     except (OSError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RecordsError(f"it cannot be read: {reason}") from error
+        raise RecordsError(f"it cannot be read: {describe_failure(error)}") from error
 
 
 def read_head(source: ByteSource) -> bytes:

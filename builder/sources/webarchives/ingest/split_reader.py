@@ -27,7 +27,7 @@ from builder.sources.webarchives.webarchive import ArchiveReader
 from builder.store.durable import writing
 from builder.store.workdir import Measured
 from functions.config.configuration import Configuration
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import StoreError, describe_failure
 
 _REPORT_EVERY = 500  # events
 
@@ -94,7 +94,7 @@ class _SplitReading:
             with self._open() as file:
                 form, digest = self._read(file)
         except OSError as error:
-            detail = error.strerror or str(error)
+            detail = describe_failure(error)
             self._fault(Fault(self._name, None, "unreadable", None, detail, "passed over"))
         captures = self._own_captures + self._rows.captured - self._at[0]
         self._tell(self._split.bytes)

@@ -19,6 +19,7 @@ from builder import distribution
 from builder.sources.webarchives import recognise, search
 from builder.sources.webarchives.rules import DocumentRules
 from builder.store.suffix_list import suffix_list_version
+from functions.snapshot.errors import describe_failure
 
 LEAST, MOST = 8 << 20, 256 << 20
 """Bytes of a range. In a shorter range, finding the first record and syncing the results cost too
@@ -93,7 +94,7 @@ class ArchiveFile:
         try:
             status = path.stat()
         except OSError as error:
-            flaw = error.strerror or str(error)
+            flaw = describe_failure(error)
             if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():
                 flaw = f"a broken link: {flaw}"
             return ArchiveFile(path.absolute(), name, 0, 0, flaw=flaw)

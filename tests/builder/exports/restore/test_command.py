@@ -105,8 +105,8 @@ def refused(*arguments: object) -> str:
         (("--jobs", "0"), "--jobs must be from 1"),
         (("--max-bytes", "-1"), "--max-bytes from 0"),
         (("--url", ""), "is empty"),
-        (("--url", "http://nowhere.cz/"), "no capture matches"),
-        (("--set", "domain:xx"), "no capture matches"),
+        (("--url", "http://nowhere.cz/"), "no capture matches --url http://nowhere.cz/"),
+        (("--set", "domain:xx"), "no capture matches --set domain:xx"),
         (("--store", "x"), "--store is not used here: give the store as SOURCE"),
     ],
 )

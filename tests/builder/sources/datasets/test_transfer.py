@@ -5,9 +5,8 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,13 +135,7 @@ def test_a_slow_platform_shows_bytes_and_not_datasets_alone(
     url = deposit(server, 11, bodies, answers={"a.bin": slow})
     out, ticks = io.StringIO(), itertools.count()
     bar = PartsProgress("datasets", 1, 0, out, lambda: next(ticks))
-
-    @contextmanager
-    def watch(declared: int) -> Iterator[Callable[[int], None]]:
-        bar.expect(declared)
-        with bar.part(declared) as advance:
-            yield advance
-
+    watch = partial(bar.part, is_new=True)
     materials = world(server, tmp_path).materials(store, watch=watch)
     with bar:
         outcome = wiring.ingest(materials, threading.Event(), 60).process(IngestRequest(url))

@@ -285,7 +285,9 @@ def test_the_command_shows_a_record_in_each_format(tmp_path: Path) -> None:
     assert "none of its 2 records is 3" in home("crosswalk", file, "--record", "3").err
     assert home("crosswalk", tmp_path).code == 2
     file.write_text("<c><m:mods></c>")
-    assert "none of its 0 records is 1; element 1, line 1: it is" in home("crosswalk", file).err
+    assert (
+        "it has no record that Sheaf reads; element 1, line 1: it is" in home("crosswalk", file).err
+    )
 
 
 class _Nearby(etree.Resolver):
