@@ -83,8 +83,6 @@ _NOTES = {
     "site-behind": "a publish was interrupted; run `sheaf publish` to complete its site",
     "tables-behind": "run `sheaf publish` to complete its tables",
     "tables-moved": "run `sheaf publish` to write tables for this place",
-    "nothing-published": "run `sheaf publish`; if there were records, restore current.json, "
-    "snapshots/ and records/ from a copy",
     "unlisted": "to check leftovers, the obi store and files of datasets too, verify the folder or "
     "bucket",
     "orphan": "`sheaf expire` removes it",

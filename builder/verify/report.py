@@ -26,6 +26,12 @@ from functions.snapshot.fixity import (
 )
 from functions.snapshot.store import Reader, Writer
 
+_UNCHECKED = (
+    "no snapshot is published, so no record was checked: run `sheaf publish`; if there were "
+    "records, restore current.json, snapshots/ and records/ from a copy"
+)
+"""Absence is no health: an empty store may be a lost one."""
+
 
 def report_text(done: Verified, choice: Sample | StorePart | None) -> str:
     """Return the report: two lines for each finding, and a summary."""
@@ -38,7 +44,12 @@ def report_text(done: Verified, choice: Sample | StorePart | None) -> str:
     for kind in filter(attrgetter("count"), done.kinds):
         objects = f"{kind.read:,} of {tally(kind.objects, 'object')} read"
         lines.append(f"{tally(kind.count, *kind.nouns)} checked, {objects}")
-    lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "no problems found")
+    if damage or notes:
+        lines.append(f"{damage:,} damaged, {notes:,} noted")
+    elif done.snapshots:
+        lines.append("no problems found")
+    if not (done.snapshots or damage):
+        lines.append(_UNCHECKED)
     return "\n".join(lines)
 
 

@@ -288,7 +288,7 @@ def test_nothing_ingested_and_nothing_published(home: Home) -> None:
         ("verify", "there is no such folder"),
         ("status", "there is no such folder"),
         ("serve --port 0", "there is no such folder"),
-        ("expire --keep 1", "nothing is published in this store yet"),
+        ("expire --keep 1", "there is no such folder"),
     ],
 )
 def test_where_there_is_no_store_nothing_is_well(tmp_path: Path, command: str, reason: str) -> None:
@@ -567,7 +567,7 @@ def test_a_store_that_may_not_be_written(home: Home, tmp_path: Path) -> None:
     (home.folder / "store").write_text("a file where the store should be")
     result = home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
     assert result.code == 2
-    assert "store/current.json cannot be read: Not a directory" in one_line(result.err)
+    assert "store is a file, and a store is a folder" in one_line(result.err)
 
 
 @pytest.mark.thorough

@@ -82,7 +82,7 @@ def test_absence_is_no_health(filled: Home, tmp_path: Path) -> None:
     shutil.copytree(filled.folder / "store" / "records", lost / "records")
     result = sheaf("verify", "--store", lost)
     assert "no problems found" not in result.out
-    assert "nothing-published" in result.out
+    assert "no snapshot is published, so no record was checked" in result.out
     shutil.rmtree(lost)
     assert sheaf("verify", "--store", lost).code == 2
 
