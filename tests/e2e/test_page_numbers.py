@@ -76,7 +76,7 @@ def read_tables(tree: etree._Element) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the statement of each table of a page, and the table's values as texts."""
     for query in tree.findall(".//details[@class='query']"):
         table = next(one for one in query.itersiblings(preceding=True) if one.tag != "p")
-        if table.tag in ("ul", "form"):
+        if table.tag in ("ul", "form") or "captures" in (table.get("class") or ""):
             continue  # a list of records, which test_every_table_is_to_be_had compares
         if table.tag != "table":
             (table,) = table.iter("table")
@@ -245,7 +245,7 @@ def test_a_page_that_has_the_last_capture_has_no_next_one(home: Home, tmp_path: 
         home.publish_pages(tmp_path / f"{turn}.warc.gz", pages)
         with reading(home) as read:
             page = read("/captures?url=a.cz&match=host")
-            more = [a.get("href") for a in page.iter("a") if "after=" in (a.get("href") or "")]
+            more = page.xpath("//a[@rel='next']/@href")
             assert len(page.xpath("(//tbody)[last()]/tr")) == 100
             assert len(more) == turn
             if more:
