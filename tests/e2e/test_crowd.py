@@ -152,7 +152,11 @@ def test_on_a_full_disk_the_server_goes_on(original: Home, tmp_path: Path, disk:
 @contextmanager
 def nginx(folder: Path, port: int) -> Iterator[int]:
     """Run nginx by its rules in front of a server; give its port."""
-    moved = {"/var/cache/nginx-sheaf": str(folder / "cache"), "127.0.0.1:8080": f"127.0.0.1:{port}"}
+    moved = {
+        "/var/cache/nginx-sheaf": str(folder / "cache"),
+        "127.0.0.1:8080": f"127.0.0.1:{port}",
+        "listen [::]:80;": "",
+    }
     with proxy("nginx", folder, RULES.read_text("utf-8"), moved) as own:
         yield own
 
