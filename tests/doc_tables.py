@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from bench.ceiling import load_limits
 from builder.check.checks import load_checks
 from builder.check.profiles import OBLIGATIONS, list_profiles
 from builder.commands.command_table import COMMANDS
@@ -57,6 +58,26 @@ def profiles() -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def ceiling() -> Iterator[str]:
+    """Yield the lines of the table of the worst month, for some parameters of the template."""
+    choices = (
+        "",
+        "RatePerSecond=2 Concurrency=20",
+        "RatePerSecond=1 Burst=20 Concurrency=2 Memory=512",
+        "Content=yes Concurrency=20",
+    )
+    months = [
+        load_limits(**dict(pair.split("=") for pair in choice.split())).worst_month()
+        for choice in choices
+    ]
+    heads = [f"`{choice}`" if choice else "defaults" for choice in choices]
+    yield f"| The worst month, $ | {' | '.join(heads)} |"
+    yield "|---|" + "---|" * len(choices)
+    for part in months[0]:
+        yield f"| {part} | {' | '.join(f'{month[part]:,.0f}' for month in months)} |"
+    yield f"| **together** | {' | '.join(f'**{sum(month.values()):,.0f}**' for month in months)} |"
+
+
 def commands() -> Iterator[str]:
     """Yield the reference of the commands: of each its usage, arguments, exit code and examples."""
     for command in COMMANDS.values():
@@ -100,6 +121,7 @@ TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "checks": checks,
     "profiles": profiles,
     "commands": commands,
+    "ceiling": ceiling,
 }
 
 
