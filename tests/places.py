@@ -3,12 +3,15 @@
 `make prove-places` installs the servers. PLACES names those over which the suites run as well.
 """
 
+import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.bucket import ACCESS_KEY, SECRET_KEY, answers, free_ports, run_moto, run_weed
+from tests.bucket import ACCESS_KEY, SECRET_KEY, answers, free_ports, run_moto
 from tests.proxy import Answer, Seen, proxied
 
 TOOLS = Path(__file__).parents[1] / ".places"
@@ -104,23 +107,47 @@ def run_cloudflare(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
+def run_weed(folder: Path) -> Iterator[str]:
+    """Run SeaweedFS, which checks signatures, with its data in the folder."""
+    keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
+    identity = {"name": "tests", "credentials": [keys], "actions": ["Admin"]}
+    (config := folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+    services = ("master", "volume", "filer", "s3")
+    names = [f"-{name}.port{grpc}" for name in services for grpc in (".grpc", "")]
+
+    def command(*ports: int) -> list[str]:
+        options = [f"{name}={port}" for name, port in zip(names, ports, strict=True)]
+        data = tempfile.mkdtemp(dir=folder)
+        return [
+            *(str(_find("weed")), "server", f"-dir={data}", "-s3", f"-s3.config={config}"),
+            *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3.port.iceberg=0", "-s3.port.lance=0"),
+            *("-master.volumeSizeLimitMB=64", "-volume.max=1000", *options),
+        ]
+
+    with _serving(folder, len(names), command) as endpoint:
+        yield endpoint
+
+
+@contextmanager
 def run_rclone(folder: Path) -> Iterator[str]:
     """Run rclone's server, which ignores conditions."""
-    (port,) = free_ports(1)
     (folder / "data").mkdir()
-    command = [str(_find("rclone")), "serve", "s3", "--addr", f"127.0.0.1:{port}"]
     keys = ["--auth-key", f"{ACCESS_KEY},{SECRET_KEY}", str(folder / "data")]
-    with _running([*command, *keys], folder / "log") as process:
-        yield _await(f"http://127.0.0.1:{port}", process, folder / "log")
+    serve = [str(_find("rclone")), "serve", "s3", *keys, "--addr"]
+    with _serving(folder, 1, lambda port: [*serve, f"127.0.0.1:{port}"]) as endpoint:
+        yield endpoint
 
 
 @contextmanager
 def run_ministack(folder: Path) -> Iterator[str]:
     """Run ministack, whose S3 alone is used."""
-    (port,) = free_ports(1)
-    environment = {"GATEWAY_PORT": str(port), "BIND_HOST": "127.0.0.1", "LAMBDA_EXECUTOR": "local"}
-    with _running([str(_find("ministack"))], folder / "log", environment) as process:
-        yield _await(f"http://127.0.0.1:{port}", process, folder / "log")
+    variables = ["BIND_HOST=127.0.0.1", "LAMBDA_EXECUTOR=local"]
+
+    def command(port: int) -> list[str]:
+        return ["env", *variables, f"GATEWAY_PORT={port}", str(_find("ministack"))]
+
+    with _serving(folder, 1, command) as endpoint:
+        yield endpoint
 
 
 CEPH = """
@@ -201,7 +228,10 @@ def run_ceph(folder: Path) -> Iterator[str]:
         keys = [f"--access-key={ACCESS_KEY}", f"--secret-key={SECRET_KEY}"]
         user = ["user", "create", "--uid=tests", "--display-name=tests", *keys]
         call("radosgw-admin", "-n", "client.rgw", *user)
-        yield _await(f"http://127.0.0.1:{port}", gateway, folder / "radosgw.out")
+        endpoint = f"http://127.0.0.1:{port}"
+        if not answers(endpoint, gateway):
+            pytest.skip(f"Ceph cannot be started here: {config}")
+        yield endpoint
 
 
 RUN: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
@@ -228,34 +258,36 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 
 def _find(program: str) -> Path:
     """Return a program's path, or skip the test."""
-    path = shutil.which(program, path=f"{TOOLS}/bin:{os.environ['PATH']}")
+    places = f"{TOOLS}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = shutil.which(program, path=places)
     if path is None:
         pytest.skip(f"there is no {program} here (make prove-places)")
     return Path(path)
 
 
 @contextmanager
-def _running(
-    command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
+def _running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run a server whose output goes to a file, and end it."""
     with log.open("wb") as out:
-        process = subprocess.Popen(
-            command,
-            stdout=out,
-            stderr=out,
-            cwd=log.parent,
-            env={**os.environ, **(environment or {})},
-        )
+        process = subprocess.Popen(command, stdout=out, stderr=out, cwd=log.parent)
     try:
         yield process
     finally:
-        process.kill()
+        process.kill()  # asked to end, SeaweedFS would take ten seconds
         process.wait()
 
 
-def _await(endpoint: str, process: subprocess.Popen[bytes], log: Path) -> str:
-    """Return the endpoint, once a bucket can be made there."""
-    if not answers(endpoint, process):
-        pytest.skip(f"{process.args!r} cannot be started here: {log.read_text()[-500:]}")
-    return endpoint
+@contextmanager
+def _serving(folder: Path, count: int, command: Callable[..., Sequence[str]]) -> Iterator[str]:
+    """Run a server that needs some ports, and answers at the last one; give its endpoint.
+
+    A port that was free may be somebody else's by the time at which the server takes it.
+    """
+    for _ in range(3):
+        ports = free_ports(count)
+        endpoint = f"http://127.0.0.1:{ports[-1]}"
+        with _running(command(*ports), folder / "log") as process:
+            if answers(endpoint, process):
+                yield endpoint
+                return
+    pytest.skip(f"it cannot be started here: {(folder / 'log').read_text()[-500:]}")

@@ -266,7 +266,7 @@ def test_serving_ends_and_leaves_nothing(published: Bucketed, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"SHEAF_STORE_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached"),
+        ({"SHEAF_STORE_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached; check the"),
         ({"SHEAF_STORE_URI": "s3://no-such-bucket/x"}, "there is no such bucket"),
         ({"SHEAF_STORE_ENDPOINT": "ftp://x"}, "store.endpoint (SHEAF_STORE_ENDPOINT) is"),
         ({"SHEAF_STORE_ENDPOINT": "http://me:hidden@x"}, "store.endpoint (SHEAF_STORE_ENDPOINT)"),

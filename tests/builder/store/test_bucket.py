@@ -36,7 +36,6 @@ from tests.proxy import (
     Seen,
     Slow,
     Trickle,
-    Truncated,
     Unconditional,
     Unquoted,
     always,
@@ -55,14 +54,6 @@ def bucket(make_bucket: Make, proxy: Proxy) -> Iterator[Bucket]:
     one = make_bucket().through(proxy.url)
     yield one
     one.close()
-
-
-@in_real_time
-def test_what_is_busy_for_a_while_is_asked_again(bucket: Bucket, proxy: Proxy) -> None:
-    proxy.fault = for_seconds(1.5, Answer(503, "SlowDown"))
-    bucket.put("x", io.BytesIO(DATA))
-    assert bucket.read("x") == DATA
-    assert len(proxy.seen) > 4
 
 
 @in_real_time
@@ -206,19 +197,6 @@ def test_a_conditional_write_that_was_lost_and_overtaken_is_a_conflict(
     assert bucket.read("x") == b"rival"
 
 
-@pytest.mark.parametrize("times", [1, 3])
-def test_a_body_that_breaks_off_is_asked_for_again(
-    bucket: Bucket, proxy: Proxy, times: int
-) -> None:
-    bucket.put("x", io.BytesIO(DATA))
-    proxy.seen.clear()
-    proxy.fault = lambda seen: Truncated() if seen.number < times else None
-    assert bucket.read("x") == DATA
-    proxy.seen.clear()
-    assert bucket.local("x", [(5, 100)]).stat().st_size == len(DATA)
-    assert bucket.local("x").read_bytes() == DATA
-
-
 @in_real_time
 def test_an_answer_that_does_not_come_is_asked_for_again(make_bucket: Make, proxy: Proxy) -> None:
     bucket = make_bucket().through(proxy.url, timeout=0.5)
@@ -355,12 +333,6 @@ def test_a_missing_permission_names_the_action(
     if method == "GET":
         with pytest.raises(StoreError, match="s3:ListBucket"):
             list(bucket.keys(""))
-
-
-def test_a_server_that_is_not_there_is_told(make_bucket: Make) -> None:
-    bucket = make_bucket().through("http://127.0.0.1:9", retry_seconds=0)
-    with pytest.raises(StoreUnavailable, match=r"cannot be reached; check .* store\.endpoint"):
-        bucket.read("x")
 
 
 def test_wrong_credentials_are_told(weed_server: str) -> None:

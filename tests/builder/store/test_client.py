@@ -96,15 +96,6 @@ def test_a_range_behind_the_end_is_empty(bucket: Bucket) -> None:
         bucket._client.piece("five", 0, 1, '"another"')
 
 
-def test_a_file_is_sent_whole_and_once(bucket: Bucket, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(bytes(range(256)) * 20_000)
-    bucket._client.put_file_if_absent("x", path)
-    assert bucket._client.get("x")[0] == path.read_bytes()
-    with pytest.raises(Conflict):
-        bucket._client.put_file_if_absent("x", path)
-
-
 def connected(**how: Any) -> Any:
     environment = how.pop("environment", KEYS)
     bucket = how.pop("bucket", "bucket")

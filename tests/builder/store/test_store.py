@@ -73,25 +73,29 @@ def test_replacing_what_was_removed_is_a_conflict(store: Writer) -> None:
 
 @pytest.mark.sampled(3)
 def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
-    """As publishers do: who meets a conflict reads again, and tries again."""
+    """As publishers do: who meets a conflict reads again, and tries again.
+
+    Each writes bytes of its own. Of a rival that wrote the same, Ceph's answer of 500 to the loser
+    would leave open who it was.
+    """
     store.replace("x", b"0", None)
     ready = threading.Barrier(8)
 
-    def count() -> None:
+    def count(own: int) -> None:
         ready.wait(30)
         done = 0
         while done < 3:
             tag = store.tag("x")
-            number = int(store.read("x"))
+            number = int(store.read("x").split()[0])
             try:
-                store.replace("x", str(number + 1).encode(), tag)
+                store.replace("x", f"{number + 1} {own}".encode(), tag)
             except Conflict:
                 continue
             done += 1
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: count(), range(8)))
-    assert store.read("x") == b"24"
+        list(pool.map(count, range(8)))
+    assert store.read("x").split()[0] == b"24"
 
 
 @pytest.mark.sampled(3)
@@ -176,7 +180,7 @@ def test_many_objects_are_listed_and_removed(
 ) -> None:
     """More than a page of a list has: a thousand, or what moto, which is slow, is told."""
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "50")
-    count = 1001 if request.node.callspec.id == "weed" else 101
+    count = 101 if request.node.callspec.id in ("folder", "moto", "cloudflare") else 1001
     names = [f"many/{number:04}" for number in range(count)]
     for name in names:
         store.put(name, io.BytesIO(b"x"))
@@ -185,14 +189,6 @@ def test_many_objects_are_listed_and_removed(
     assert list(store.keys("many/")) == names[-1:]
     store.remove(*names)
     assert list(store.keys("")) == []
-
-
-@pytest.mark.sampled(3)
-def test_removing_leaves_nothing(store: Writer) -> None:
-    store.put("a/b/c", io.BytesIO(b""))
-    store.put("a/d", io.BytesIO(b""))
-    store.remove("a/b/c")
-    assert list(store.keys("")) == ["a/d"]
 
 
 @pytest.mark.parametrize("key", ["../x", "a/../../x", "/etc/x", "a//b", "", ".", "a/\0"])

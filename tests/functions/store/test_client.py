@@ -113,11 +113,3 @@ def test_silence_and_trickles_end(bucket: Bucket, proxy: Proxy) -> None:
     with pytest.raises(StoreUnavailable):
         hasty.get("x")
     assert time.monotonic() - began < 10
-
-
-def test_a_busy_server_is_told_with_the_time_of_all_tries(bucket: Bucket, proxy: Proxy) -> None:
-    proxy.fault = always(Answer(503, "SlowDown"))
-    for how, own in (({"retry_seconds": 0.2}, True), ({"most_seconds": 0.2}, False)):
-        with pytest.raises(StoreUnavailable, match=r"503 SlowDown.*retried for 0\.2 s") as caught:
-            reader(bucket, proxy.url, **how).get("x")
-        assert ("store.retry_seconds" in str(caught.value)) == own
