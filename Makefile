@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Processes that start together would each compile every test as well.
 COMPILED := $(VENV)/.compiled
 
-.PHONY: demo test prove-all prove-aws prove-engines prove-hosts prove-pages prove-places prove-tables prove-protocol soak clients release check bench house format clean
+.PHONY: demo test prove-all prove-aws prove-account emulator prove-engines prove-hosts prove-pages prove-places prove-tables prove-protocol soak clients release check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -48,6 +48,15 @@ prove-all: $(COMPILED)
 # what it has to skip. PROOF="tests/aws/test_deploy.py" proves a part, PYTHON313=... names a Python.
 prove-aws:
 	infra/prove.sh $(PROOF)
+
+# The same in an account of yours, for some cents: a throw-away stack, which it deletes again.
+prove-account:
+	infra/prove-account.sh $(PROOF)
+
+# An emulator of AWS at GATEWAY_PORT (4566), to deploy to by `sam deploy --config-env local`.
+emulator:
+	infra/prove.sh --collect-only -q tests/aws/test_deploy.py >/dev/null
+	.venv-aws/ministack/bin/python infra/emulator.py $(CURDIR)/.venv-aws/runtime/bin/python
 
 # The engines of `sheaf ingest` for real, of which processes are killed: Dask, and Spark with two
 # executors, for which a missing Java is installed where that can be done.

@@ -11,6 +11,7 @@ Python that the function runs on, because only that one's bytecode is of use the
 import compileall
 import fnmatch
 import py_compile
+import shlex
 import shutil
 import subprocess
 import sys
@@ -117,8 +118,22 @@ FUNCTIONS = {
 }
 
 
+OPTIONS = {
+    *("ArchivesBucket", "ArchivesPrefix", "BaseUrl", "Burst", "CertificateArn"),
+    *("CloudFrontLogs", "Concurrency", "ContentConcurrency", "ContentMemory", "DomainName"),
+    *("ExpireDays", "ExpireKeep", "ExpireSchedule", "FilesetConcurrency", "FilesetMemory"),
+    *("FilesetTries", "IngestConcurrency", "IngestMemory", "IngestOnUpload"),
+    *("IngestPrefix", "IngestSeconds", "KeepDeletedDays", "LogDays", "Memory"),
+    *("MonthlyBudget", "PublishMemory", "PublishSchedule", "PublishWithinDays"),
+    *("RatePerClient", "RatePerSecond", "S3Endpoint", "SigningKey", "SigningSecret"),
+    *("StorePrefix", "VerifyParts", "VerifySchedule"),
+}
+"""What template.yaml reads from its parameter Options, and had as parameters up to version 0.2."""
+
+
 def pack(name: str, architecture: str, target: Path) -> None:
     """Fill the folder `target` with what the function runs from, and say how large it is."""
+    _refuse_parameters_of_before(ROOT / "samconfig.toml")
     contents = FUNCTIONS[name]
     target.mkdir(parents=True, exist_ok=True)
     _install(contents.packages, architecture, target)
@@ -150,6 +165,25 @@ def locked(text: str, packages: Iterable[str]) -> str:
     if missing:
         raise LookupError(f"requirements.lock has no {', '.join(missing)}")
     return "\n".join(line for package in packages for line in blocks[package]) + "\n"
+
+
+def _refuse_parameters_of_before(path: Path) -> None:
+    """Raise ValueError for settings of SAM that were parameters once: it would drop them unsaid."""
+    environments = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    for name, environment in environments.items():
+        deploy = environment.get("deploy", {}) if isinstance(environment, dict) else {}
+        given = deploy.get("parameters", {}).get("parameter_overrides", [])
+        rows = given if isinstance(given, list) else shlex.split(given)
+        pairs = [(key, value.strip('"')) for key, _, value in (row.partition("=") for row in rows)]
+        moved = [f"{key}={value}" for key, value in pairs if key in OPTIONS]
+        if moved:
+            line = ";".join(
+                [*(value for key, value in pairs if key == "Options" and value), *moved]
+            )
+            raise ValueError(
+                f"{path.name} sets parameters in [{name}] that are options now; instead of"
+                f' {", ".join(row.partition("=")[0] for row in moved)} write "Options={line}"'
+            )
 
 
 def _install(packages: Sequence[str], architecture: str, target: Path) -> None:
@@ -243,4 +277,7 @@ def _compile(contents: Contents, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    pack(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    try:
+        pack(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    except ValueError as error:
+        sys.exit(str(error))

@@ -1,5 +1,6 @@
 """The template of infra/ as plain values, and what CloudFormation would make of its functions."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = ROOT / "infra" / "template.yaml"
+PARTS = [ROOT / "infra" / f"{name}.yaml" for name in ("content", "filesets", "ingest")]
 
 PSEUDO = {
     "AWS::AccountId": "123456789012",
@@ -45,33 +47,66 @@ def load(text: str) -> dict[str, Any]:
     return found
 
 
+def options(template: Mapping[str, Any]) -> dict[str, str]:
+    """Return what may stand in Options, with the defaults, which stand behind it."""
+    (rows,) = set(re.findall(r'{"Ref": "Options"}, ";(.*?)"', json.dumps(template["Conditions"])))
+    return dict(row.split("=", 1) for row in rows.rstrip(";").split(";"))
+
+
+def packed(template: Mapping[str, Any], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters, with what is none of them in Options."""
+    parameters = {name: value for name, value in settings.items() if name in template["Parameters"]}
+    rest = [f"{name}={value}" for name, value in settings.items() if name not in parameters]
+    return {**parameters, "Options": ";".join(rest)} if rest else parameters
+
+
 class Stack:
-    """A template with parameters, as CloudFormation would resolve it; names stand for resources."""
+    """A template with parameters, as CloudFormation would resolve it; names stand for resources.
+
+    Parameters that the template has as options are given as such. Its parts are stacks in it.
+    """
 
     def __init__(self, template: Mapping[str, Any], **parameters: str) -> None:
         self.template = template
+        parameters = packed(template, parameters)
         self.parameters = {
             name: str(parameters.get(name, row.get("Default", "")))
             for name, row in template["Parameters"].items()
         }
 
-    def refusals(self) -> list[str]:
-        """Return what the template's rules have against the parameters."""
-        return [
-            one["AssertDescription"]
-            for rule in self.template["Rules"].values()
-            if self._holds(rule["RuleCondition"])
-            for one in rule["Assertions"]
-            if not self._holds(one["Assert"])
-        ]
-
     def resources(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the properties of the resources of a type that there are, by logical id."""
-        return {
+        found = {
             name: self.resolved(resource["Properties"])
             for name, resource in self.template["Resources"].items()
             if resource["Type"] == kind and self._exists(resource)
         }
+        for name in self._parts():
+            found |= self.part(name).resources(kind)
+        return found
+
+    def functions(self) -> dict[str, dict[str, Any]]:
+        """Return the properties of the functions, by logical id."""
+        return self.resources("AWS::Serverless::Function") | self.resources("AWS::Lambda::Function")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Return the values of the options, which are no parameters."""
+        rows = [row for row in self.parameters["Options"].split(";") if row]
+        return options(self.template) | dict(row.split("=", 1) for row in rows)
+
+    def part(self, name: str) -> "Stack":
+        """Return a stack that is a part of this one."""
+        properties = self.template["Resources"][name]["Properties"]
+        template = load((TEMPLATE.parent / properties["TemplateURL"]).read_text("utf-8"))
+        return Stack(template, **self.resolved(properties["Parameters"]))
+
+    def _parts(self) -> list[str]:
+        return [
+            name
+            for name, resource in self.template["Resources"].items()
+            if resource["Type"] == "AWS::CloudFormation::Stack" and self._exists(resource)
+        ]
 
     def resolved(self, value: Any) -> Any:
         """Return a value without functions; what has no value is left out."""
@@ -113,6 +148,9 @@ class Stack:
 
     def _attribute(self, given: list[str]) -> str:
         name, attribute = given
+        if attribute.startswith("Outputs."):
+            part = self.part(name)
+            return str(part.resolved(part.template["Outputs"][attribute[8:]]["Value"]))
         kind = self.template["Resources"][name]["Type"].split("::")[1].lower()
         if attribute.endswith("Arn") or attribute.endswith("ARN"):
             return {
@@ -121,6 +159,7 @@ class Stack:
                 "sqs": f"arn:aws:sqs:eu-central-1:123456789012:{name}",
                 "iam": f"arn:aws:iam::123456789012:role/{name}",
                 "serverless": f"arn:aws:lambda:eu-central-1:123456789012:function:{name}",
+                "lambda": f"arn:aws:lambda:eu-central-1:123456789012:function:{name}",
             }.get(kind, f"arn:aws:{kind}:eu-central-1:123456789012:{name}")
         return f"{name.lower()}.{attribute.lower()}"
 
@@ -138,6 +177,10 @@ class Stack:
 
     def _choice(self, given: list[Any]) -> Any:
         return self.resolved(given[1] if self._holds(given[0]) else given[2])
+
+    def _joined(self, given: list[Any]) -> str:
+        separator, values = map(self.resolved, given)
+        return str(separator).join(map(str, values))
 
     def _piece(self, given: list[Any]) -> str:
         index, values = map(self.resolved, given)
@@ -160,6 +203,7 @@ class Stack:
         "Fn::GetAtt": _attribute,
         "Fn::Sub": _text,
         "Fn::If": _choice,
+        "Fn::Join": _joined,
         "Fn::Select": _piece,
         "Fn::Split": _split,
     }

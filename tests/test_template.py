@@ -25,7 +25,7 @@ from functions.http import origin
 from functions.oai import request
 from functions.snapshot import dumps, layout
 from functions.snapshot.fixity import FIXITY
-from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, listed, load
+from tests.template import PARTS, ROOT, TEMPLATE, Stack, listed, load, options, packed
 from tests.template import statements as statements_of
 from tests.test_architecture import imports, third_parties
 
@@ -37,6 +37,7 @@ FULL = {
     "CloudFrontLogs": "yes",
     "RatePerClient": "2000",
     "DomainName": "oai.example.org",
+    "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/1a2b",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
     "PublishWithinDays": "3",
@@ -86,25 +87,23 @@ def test_the_log_of_the_api_knows_a_request_as_the_function_s_does() -> None:
 
 
 def altered(name: str, stack: Stack) -> Stack:
-    """Return the stack with another value of a parameter."""
-    row = WHOLE["Parameters"][name]
-    now = stack.parameters[name]
-    if row["Type"] == "Number":
+    """Return the stack with another value of a parameter, or of an option."""
+    values = stack.options | stack.parameters
+    del values["Options"]
+    now, row = values[name], WHOLE["Parameters"].get(name, {})
+    if now.isdigit():
         another = str(int(now) + 1)
     else:
         another = next(v for v in row.get("AllowedValues", ["x", "y"]) if v != now)
-    return Stack(WHOLE, **{**stack.parameters, name: another})
+    return Stack(WHOLE, **{**values, name: another})
 
 
 @every_stack
-@pytest.mark.parametrize("name", ["OaiFunction", "ContentFunction"])
-def test_a_version_is_another_one_just_where_the_function_is(name: str, stack: Stack) -> None:
+def test_a_version_is_another_one_just_where_the_function_is(stack: Stack) -> None:
     """Of an unchanged function AWS refuses another version; a changed one needs it to be called."""
 
     def of(one: Stack) -> tuple[object, object]:
-        row = one.resources("AWS::Serverless::Function").get(name)
-        if row is None:
-            return None, None
+        row = one.resources("AWS::Serverless::Function")["OaiFunction"]
         told = {key: row[key] for key in ("Environment", "MemorySize", "Architectures")}
         # a number that AWS gives a text when it is another one: of any length, unlike a description
         (text,) = (
@@ -115,27 +114,49 @@ def test_a_version_is_another_one_just_where_the_function_is(name: str, stack: S
         return told, text
 
     before = of(stack)
-    for parameter in WHOLE["Parameters"]:
+    for parameter in {*WHOLE["Parameters"], *options(WHOLE)} - {"Options"}:
         after = of(altered(parameter, stack))
-        if None not in (before[0], after[0]):
-            assert (before[0] == after[0]) == (before[1] == after[1]), parameter
+        assert (before[0] == after[0]) == (before[1] == after[1]), parameter
 
 
 def test_a_deployment_goes_back_at_an_alarm_where_it_is_made_step_by_step() -> None:
-    for name, row in STACKS["all"].resources("AWS::Serverless::Function").items():
-        if "AutoPublishAlias" in row:
-            assert row["AutoPublishAlias"] == "live"
-            how = row["DeploymentPreference"]
-            assert how["Enabled"] == how["Type"] == "Canary10Percent5Minutes"
-            errors = "errorsalarm" if name == "OaiFunction" else "contenterrorsalarm"
-            assert how["Alarms"] == [errors, "shiftalarm"]
+    row = STACKS["all"].functions()["OaiFunction"]
+    assert row["AutoPublishAlias"] == "live"
+    how = row["DeploymentPreference"]
+    assert how["Enabled"] == how["Type"] == "Canary10Percent5Minutes"
+    assert how["Alarms"] == ["errorsalarm", "shiftalarm"]
     # What SAM takes for no; its own condition could not be a parameter's.
     assert WHOLE["Parameters"]["Deployment"]["Default"] == "false"
     routed = STACKS["all"].resources("AWS::ApiGatewayV2::Integration").values()
-    assert {row["IntegrationUri"] for row in routed} == {
-        "oaifunction.alias",
-        "contentfunction.alias",
-    }
+    content = "arn:aws:lambda:eu-central-1:123456789012:function:ContentFunction"
+    assert {row["IntegrationUri"] for row in routed} == {"oaifunction.alias", content}
+
+
+def test_the_guided_path_asks_a_dozen_questions() -> None:
+    assert len(WHOLE["Parameters"]) <= 13
+    for name, row in WHOLE["Parameters"].items():
+        assert "Default" in row, name
+
+
+def test_a_part_is_given_each_of_its_parameters_and_no_other() -> None:
+    for name, properties in STACKS["all"].resources("AWS::CloudFormation::Stack").items():
+        part = STACKS["all"].part(name)
+        assert set(properties["Parameters"]) == set(part.template["Parameters"]), name
+        for parameter, value in part.parameters.items():
+            row = part.template["Parameters"][parameter]
+            assert re.search(row.get("AllowedPattern", ""), value), (name, parameter)
+            assert value in map(str, row.get("AllowedValues", [value])), (name, parameter)
+            if row["Type"] == "Number":
+                assert row.get("MinValue", 0) <= int(value) <= row.get("MaxValue", int(value))
+
+
+def test_what_has_a_state_is_in_the_core_whatever_parts_come_and_go() -> None:
+    """And by the names that it had when there were no parts, so that an update keeps it."""
+    kept = {"StoreBucket", "HttpApi", "Distribution", "FilesetQueue", "FilesetDeadLetters"}
+    assert kept | {"PublishFailures", "EdgeLogs", "ContentRoute"} <= set(WHOLE["Resources"])
+    for path in PARTS:
+        kinds = {row["Type"] for row in load(path.read_text("utf-8"))["Resources"].values()}
+        assert not kinds & {"AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::ApiGatewayV2::Api"}, path
 
 
 def test_every_parameter_is_shown_in_a_group() -> None:
@@ -183,7 +204,7 @@ def test_what_serves_reads_what_is_published_and_nothing_else(stack: Stack) -> N
 def test_what_gives_content_reads_what_has_bytes_besides(stack: Stack) -> None:
     at = bucket_of(stack)
     may = {a: r for a, r in rights(stack, "ContentRole").items() if not a.startswith("logs:")}
-    functions = stack.resources("AWS::Serverless::Function")
+    functions = stack.functions()
     if "ContentFunction" not in functions:
         assert not may
         return
@@ -207,7 +228,7 @@ def test_what_is_in_front_is_known_by_a_secret_that_nobody_else_has() -> None:
         (place,) = distribution["DistributionConfig"]["Origins"]
         (header,) = place["OriginCustomHeaders"]
         assert header["HeaderName"] == origin.HEADER
-        functions = stack.resources("AWS::Serverless::Function")
+        functions = stack.functions()
         for name in ("OaiFunction", "ContentFunction"):
             told = functions[name]["Environment"]["Variables"][origin.VARIABLE]
             assert told == header["HeaderValue"] == "{{resolve:secretsmanager:originsecret}}"
@@ -215,27 +236,28 @@ def test_what_is_in_front_is_known_by_a_secret_that_nobody_else_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "region", "refused"),
+    ("text", "taken"),
     [
-        ({}, "eu-central-1", []),
-        ({"CloudFront": "yes"}, "eu-central-1", []),
-        ({"CloudFront": "yes", "RatePerClient": "500", "CloudFrontLogs": "yes"}, "us-east-1", []),
-        ({"CloudFront": "yes", "RatePerClient": "500"}, "eu-central-1", ["us-east-1"]),
-        ({"RatePerClient": "500"}, "us-east-1", ["RatePerClient needs CloudFront=yes"]),
-        ({"CloudFrontLogs": "yes"}, "us-east-1", ["CloudFrontLogs needs CloudFront=yes"]),
-        ({"DomainName": "a.org"}, "us-east-1", ["CertificateArn"]),
-        ({"IngestOnUpload": "yes"}, "us-east-1", ["IngestOnUpload needs Ingest=yes"]),
-        ({"MonthlyBudget": "5"}, "us-east-1", ["AlarmEmail"]),
-        ({"SigningKey": "arn:1", "SigningSecret": "arn:2"}, "us-east-1", ["exclude each other"]),
+        (";".join(f"{name}={value}" for name, value in options(WHOLE).items()), True),
+        (packed(WHOLE, FULL)["Options"], True),
+        ("Memory=2048;", True),
+        ("PublishSchedule=cron(0 3,15 * * ? *);BaseUrl=https://a.org/x=y", True),
+        ("Memory", False),
+        ("Memory=", False),
+        ("memory=2048", False),
+        ("Nonesuch=1", False),
+        ("PublishSchedule=daily", False),
+        ("DomainName=a.org", False),
+        ("CertificateArn=arn:aws:acm:x:123456789012:certificate/1;DomainName=a.org", False),
+        (
+            "SigningKey=arn:aws:kms:x:123456789012:k;SigningSecret=arn:aws:secretsmanager:x:123456789012:k",
+            False,
+        ),
     ],
 )
-def test_parameters_that_do_not_go_together_are_refused(
-    parameters: dict[str, str], region: str, refused: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(PSEUDO, "AWS::Region", region)
-    found = Stack(WHOLE, **parameters).refusals()
-    assert len(found) == len(refused)
-    assert all(part in one for part, one in zip(refused, found, strict=True))
+def test_options_that_are_unknown_or_do_not_go_together_are_refused(text: str, taken: bool) -> None:
+    pattern = WHOLE["Parameters"]["Options"]["AllowedPattern"]
+    assert bool(re.fullmatch(pattern, text)) == taken
 
 
 def test_a_client_that_asks_too_often_is_told_so_and_no_address_is_kept() -> None:
@@ -260,16 +282,19 @@ def test_what_is_refused_to_a_service_worker_is_not_answered_from_the_cache() ->
 
 
 def test_logs_outlive_the_stack_and_no_name_of_theirs_is_taken_for_another() -> None:
+    templates = [WHOLE, *(load(path.read_text("utf-8")) for path in PARTS)]
     kept = {
         name: row
-        for name, row in WHOLE["Resources"].items()
+        for template in templates
+        for name, row in template["Resources"].items()
         if row["Type"] == "AWS::Logs::LogGroup" or name == "EdgeLogs"
     }
     assert len(kept) == 7
+    logs = STACKS["all"].resources("AWS::Logs::LogGroup")
     for name, row in kept.items():
         assert row["DeletionPolicy"] == "RetainExceptOnCreate", name
         assert row["UpdateReplacePolicy"] == "Retain", name
-        told = STACKS["all"].resolved(row["Properties"])
+        told = logs.get(name) or STACKS["all"].resolved(row["Properties"])
         named = told.get("LogGroupName", "")
         assert not named or "2d3c" in named, name  # of the stack's own id
         days = (
@@ -291,12 +316,8 @@ def test_content_is_routed_by_the_paths_that_its_handler_takes() -> None:
     }
     assert {path.partition("/x")[0] for path in found - {"$default"}} == {*PATHS}
     assert set(STACKS["defaults"].resources("AWS::ApiGatewayV2::Route")) == {"HttpRoute"}
-    (told,) = (
-        row["Environment"]["Variables"]["SHEAF_CONTENT_SERVE"]
-        for name, row in STACKS["all"].resources("AWS::Serverless::Function").items()
-        if name == "OaiFunction"
-    )
-    assert told == "true"  # the page for people tells of it
+    told = STACKS["all"].functions()["OaiFunction"]["Environment"]["Variables"]
+    assert told["SHEAF_CONTENT_SERVE"] == "true"  # the page for people tells of it
 
 
 @every_stack
@@ -338,7 +359,7 @@ def test_what_publishes_may_use_the_key_that_signs(key: str, actions: list[str])
     assert [action for one in found for action in listed(one["Action"])] == actions
     signers = [
         properties
-        for properties in stack.resources("AWS::Serverless::Function").values()
+        for properties in stack.functions().values()
         if "SHEAF_SIGN_KEY" in properties.get("Environment", {}).get("Variables", {})
     ]
     values = {one["Environment"]["Variables"]["SHEAF_SIGN_KEY"] for one in signers}
@@ -347,7 +368,7 @@ def test_what_publishes_may_use_the_key_that_signs(key: str, actions: list[str])
 
 @every_stack
 def test_each_function_has_a_role_of_its_own(stack: Stack) -> None:
-    roles = [p["Role"] for p in stack.resources("AWS::Serverless::Function").values()]
+    roles = [p["Role"] for p in stack.functions().values()]
     filesets = bool(stack.resources("AWS::Lambda::EventSourceMapping"))
     content = len(stack.resources("AWS::ApiGatewayV2::Integration")) - 1
     ingest = len(stack.resources("AWS::StepFunctions::StateMachine"))
@@ -438,7 +459,7 @@ def test_a_request_for_a_dataset_that_fails_comes_again_and_ends_as_a_dead_lette
     queues = stack.resources("AWS::SQS::Queue")
     redrive = queues["FilesetQueue"]["RedrivePolicy"]
     assert redrive["deadLetterTargetArn"].endswith(":FilesetDeadLetters")
-    function = stack.resources("AWS::Serverless::Function")["FilesetFunction"]
+    function = stack.functions()["FilesetFunction"]
     # as AWS advises, that a message is not another's while the function has it
     assert queues["FilesetQueue"]["VisibilityTimeout"] == 6 * function["Timeout"]
     (source,) = stack.resources("AWS::Lambda::EventSourceMapping").values()
@@ -469,7 +490,7 @@ def test_timers_give_the_publisher_tasks_that_it_knows(tmp_path: Path) -> None:
 @every_stack
 def test_what_the_functions_are_told_is_a_configuration(stack: Stack) -> None:
     """An unknown variable would be refused by each of them, at its first request."""
-    for properties in stack.resources("AWS::Serverless::Function").values():
+    for properties in stack.functions().values():
         variables = properties["Environment"]["Variables"]
         settings = configuration.parse("", variables)
         assert settings["store.uri"].startswith("s3://")
@@ -477,7 +498,7 @@ def test_what_the_functions_are_told_is_a_configuration(stack: Stack) -> None:
 
 
 def test_parameters_that_are_empty_leave_it_to_the_packed_configuration() -> None:
-    for properties in STACKS["defaults"].resources("AWS::Serverless::Function").values():
+    for properties in STACKS["defaults"].functions().values():
         told = set(properties["Environment"]["Variables"])
         assert told == {"SHEAF_STORE_URI"}
 
@@ -485,7 +506,7 @@ def test_parameters_that_are_empty_leave_it_to_the_packed_configuration() -> Non
 def test_the_base_url_is_the_nearest_to_those_who_ask() -> None:
     def url(**parameters: str) -> str | None:
         stack = Stack(WHOLE, **parameters)
-        functions = stack.resources("AWS::Serverless::Function")
+        functions = stack.functions()
         told = functions["OaiFunction"]["Environment"]["Variables"]
         found = told.get("SHEAF_REPOSITORY_BASE_URL")
         shown = stack.resolved(WHOLE["Outputs"]["BaseUrl"]["Value"])
@@ -541,17 +562,24 @@ def test_the_rule_of_the_intake_may_tell_of_what_it_could_not_start() -> None:
     assert [arn.rpartition(":")[2] for arn in arns] == ["IntakeRule", "UploadRule"]
 
 
-def test_every_parameter_is_described_with_its_default() -> None:
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("parameter", {n: str(row["Default"]) for n, row in WHOLE["Parameters"].items()}),
+        ("option", options(WHOLE)),
+    ],
+)
+def test_every_parameter_and_option_is_described_with_its_default(
+    title: str, expected: dict[str, str]
+) -> None:
     text = (ROOT / "docs" / "operations" / "deploy.md").read_text("utf-8")
-    table = text.partition("| parameter |")[2].partition("\n\n")[0]
+    table = text.partition(f"| {title} |")[2].partition("\n\n")[0]
     described: dict[str, str] = {}
     for names, defaults in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.MULTILINE):
         for number, name in enumerate(re.findall(r"`(\w+)`", names)):
             each = defaults.split(", ")
             described[name] = each[number if len(each) > 1 else 0].strip("`")
-    assert described == {
-        name: str(row["Default"]) or "empty" for name, row in WHOLE["Parameters"].items()
-    }
+    assert described == {name: value or "empty" for name, value in expected.items()}
 
 
 def test_the_arguments_that_are_sorted_are_the_protocol_s() -> None:
@@ -573,7 +601,9 @@ def test_the_environments_of_sam_set_parameters_that_there_are() -> None:
     for name in ("default", "prod", "local"):
         given = environments[name].get("deploy", {}).get("parameters", {})
         for setting in given.get("parameter_overrides", []):
-            assert setting.partition("=")[0] in WHOLE["Parameters"], setting
+            name, _, value = setting.partition("=")
+            row = WHOLE["Parameters"][name]
+            assert re.fullmatch(row.get("AllowedPattern", ".*"), value), setting
             # A namespace is for good, and goes before that of the operator's own sheaf.toml.
             assert setting.partition("=")[0] not in ("RepositoryName", "AdminEmail", "Namespace")
 
@@ -593,7 +623,7 @@ RUNTIME = {"boto3", "botocore", "urllib3"}
     ("name", "module"),
     [
         (name, properties["Handler"].rpartition(".")[0])
-        for name, properties in STACKS["all"].resources("AWS::Serverless::Function").items()
+        for name, properties in STACKS["all"].functions().items()
         # It imports what it never calls; tests/aws/test_ingest.py has what it lacks.
         if name != "IngestFunction"
     ],
@@ -624,13 +654,40 @@ def test_a_function_is_packed_of_what_it_imports(
 
 
 def test_the_functions_of_the_template_are_those_that_are_packed(package: ModuleType) -> None:
-    assert set(STACKS["all"].resources("AWS::Serverless::Function")) == set(package.FUNCTIONS)
+    assert set(STACKS["all"].functions()) == set(package.FUNCTIONS)
     architectures = WHOLE["Parameters"]["Architecture"]["AllowedValues"]
     for architecture in architectures:
         makefile = (ROOT / "infra" / architecture / "Makefile").read_text("utf-8")
         assert f"ARCHITECTURE := {architecture}\n" in makefile
     made = (ROOT / "infra" / "package.mk").read_text("utf-8")
     assert all(f"build-{name}" in made for name in package.FUNCTIONS)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        ('["Memory=2048", "Ingest=yes"]', "Options=Memory=2048"),
+        (
+            """'Memory="2048" PublishSchedule="rate(1 day)" Options="Burst=9" Ingest="no"'""",
+            "Options=Burst=9;Memory=2048;PublishSchedule=rate(1 day)",
+        ),
+        ('["Ingest=yes", "Options=Memory=2048"]', None),
+    ],
+)
+def test_a_parameter_that_became_an_option_is_refused_with_the_line_to_write(
+    package: ModuleType, tmp_path: Path, overrides: str, line: str | None
+) -> None:
+    """As SAM itself would drop it, and say nothing."""
+    assert set(options(WHOLE)) == package.OPTIONS
+    path = tmp_path / "samconfig.toml"
+    path.write_text(
+        f"version = 0.1\n[default.deploy.parameters]\nparameter_overrides = {overrides}"
+    )
+    if line is None:
+        package._refuse_parameters_of_before(path)
+        return
+    with pytest.raises(ValueError, match=re.escape(f'"{line}"')):
+        package._refuse_parameters_of_before(path)
 
 
 def test_a_package_that_is_not_locked_is_named(package: ModuleType) -> None:

@@ -13,9 +13,12 @@ ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}[platform.machine()]
 
 
 def sam(
-    *arguments: object, folder: Path, environment: Mapping[str, str] | None = None
+    *arguments: object,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    answers: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run the SAM CLI, which tells nobody and keeps its own files in `folder`."""
+    """Run the SAM CLI, which tells nobody, keeps its files in `folder` and asks for `answers`."""
     tools = Path(sys.prefix) / "bin"
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "SHEAF_", "SAM_"))}
     if "AWS_CA_BUNDLE" in os.environ:
@@ -26,7 +29,7 @@ def sam(
         capture_output=True,
         text=True,
         check=False,
-        stdin=subprocess.DEVNULL,
+        input=answers,
         env={
             **kept,
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",  # python3.13 is there
@@ -53,3 +56,9 @@ def built(folder: Path, architecture: str = ARCHITECTURE) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return target
+
+
+def function(artefacts: Path, name: str) -> Path:
+    """Return the folder of a function among what was built: the core's, or one of a part."""
+    (folder,) = [*artefacts.glob(name), *artefacts.glob(f"*Part/{name}")]
+    return folder

@@ -12,27 +12,25 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
-from tests.aws.build import ARCHITECTURE, sam
+from tests.aws.build import ARCHITECTURE, ROOT, TEMPLATE, sam
 from tests.aws.runtime import BARE, free_port, started
+from tests.template import load, packed
 
 PYTHON = Path(sys.prefix) / "ministack" / "bin" / "python"
-STACK = "sheaf-proof"
+STACK = os.environ.get("PROVE_STACK", "sheaf-proof")
+"""Named by infra/prove-account.sh, where the account is a real one, or what AWS_ENDPOINT_URL is."""
+IS_ACCOUNT = "PROVE_STACK" in os.environ
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 """Those of the account's root, who may do everything."""
 
-_PROGRAM = """
-import sys
-from ministack.app import main
-sys.executable = sys.argv.pop()  # of the functions
-main()
-"""
+EMULATOR = ROOT / "infra" / "emulator.py"
 _ENVIRONMENT = f"""#!/bin/sh
 TMPDIR=$(mktemp -d) exec {BARE} "$@"
 """
@@ -41,38 +39,57 @@ TMPDIR=$(mktemp -d) exec {BARE} "$@"
 
 @dataclass
 class Cloud:
-    """What the emulator is reached by."""
+    """What AWS or its emulator is reached by, and by whom; an empty URL is AWS itself."""
 
     url: str
     folder: Path
+    keys: Mapping[str, str] = field(default_factory=lambda: {} if IS_ACCOUNT else KEYS)
 
     @property
     def host(self) -> str:
         """Host and port."""
         return self.url.partition("://")[2]
 
-    def client(self, service: str, keys: Mapping[str, str] = KEYS) -> Any:
-        """Return a client of AWS's own SDK."""
+    @property
+    def region(self) -> str:
+        """The region."""
+        return (boto3.Session().region_name if IS_ACCOUNT else None) or "us-east-1"
+
+    def client(self, service: str, keys: Mapping[str, str] | None = None) -> Any:
+        """Return a client of AWS's own SDK, for the keys of somebody else or for one's own."""
+        keys = (self.keys if IS_ACCOUNT else KEYS) if keys is None else keys
         return boto3.client(
             service,
-            endpoint_url=self.url,
-            aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
-            region_name="us-east-1",
+            endpoint_url=self.url or None,
+            aws_access_key_id=keys.get("AWS_ACCESS_KEY_ID"),
+            aws_secret_access_key=keys.get("AWS_SECRET_ACCESS_KEY"),
+            region_name=self.region,
             config=Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
         )
 
-    def environment(self, keys: Mapping[str, str] = KEYS) -> dict[str, str]:
+    def environment(self, keys: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the variables by which a process reaches it."""
-        return {**keys, "AWS_ENDPOINT_URL": self.url}
+        if IS_ACCOUNT:
+            own = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+            for name in ("AWS_SESSION_TOKEN", "AWS_PROFILE") if keys else ():
+                own.pop(name, None)
+            return {**own, "AWS_DEFAULT_REGION": self.region, **(keys or {})}
+        return {**(KEYS if keys is None else keys), "AWS_ENDPOINT_URL": self.url}
 
     def sam(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         """Run the SAM CLI against it."""
-        return sam(*arguments, folder=self.folder, environment=self.environment())
+        return sam(*arguments, folder=self.folder, environment=self.environment(self.keys))
 
     def deploy(self, artefacts: Path, **parameters: str) -> "Stack":
         """Deploy what was built, as a new stack or as an update of it."""
-        given = {"Architecture": ARCHITECTURE, "S3Endpoint": self.url, **parameters}
+        given = packed(
+            load(TEMPLATE.read_text("utf-8")),
+            {
+                "Architecture": ARCHITECTURE,
+                **({"S3Endpoint": self.url} if self.url else {}),
+                **parameters,
+            },
+        )
         done = self.sam(
             "deploy",
             "--template-file",
@@ -91,22 +108,30 @@ class Cloud:
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return self.stack()
 
+    def delete(self) -> None:
+        """Delete the stack, as `sam delete` does, which refuses the URLs of an emulator."""
+        client = self.client("cloudformation", self.keys)
+        client.delete_stack(StackName=STACK)
+        client.get_waiter("stack_delete_complete").wait(StackName=STACK)
+
     def stack(self) -> "Stack":
         """Return the stack that is deployed."""
         described = self.client("cloudformation").describe_stacks(StackName=STACK)
         (found,) = described["Stacks"]
         outputs = {one["OutputKey"]: one["OutputValue"] for one in found["Outputs"]}
-        resources = self.client("cloudformation").describe_stack_resources(StackName=STACK)
-        ids = {
-            one["LogicalResourceId"]: one["PhysicalResourceId"]
-            for one in resources["StackResources"]
-        }
-        return Stack(found["StackStatus"], outputs, ids)
+        return Stack(found["StackStatus"], outputs, dict(self._resources(STACK)))
+
+    def _resources(self, stack: str) -> Iterator[tuple[str, str]]:
+        described = self.client("cloudformation").describe_stack_resources(StackName=stack)
+        for one in described["StackResources"]:
+            yield one["LogicalResourceId"], one["PhysicalResourceId"]
+            if one["ResourceType"] == "AWS::CloudFormation::Stack":
+                yield from self._resources(one["PhysicalResourceId"])
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack: its state, its outputs, and the ids of its resources by their names."""
+    """A stack: its state, its outputs, and the ids of its and its parts' resources by name."""
 
     status: str
     outputs: Mapping[str, str]
@@ -115,17 +140,21 @@ class Stack:
 
 @contextmanager
 def running(folder: Path, concurrency: int | None = None) -> Iterator[Cloud]:
-    """Run the emulator, with nothing in it; `concurrency` is how many functions may run at once."""
+    """Run the emulator, with nothing in it; `concurrency` is how many functions may run at once.
+
+    In an account's proof, give that account, of which infra/prove-account.sh deletes what is made.
+    """
+    if IS_ACCOUNT:
+        folder.mkdir()
+        yield Cloud(os.environ.get("AWS_ENDPOINT_URL", ""), folder)
+        return
     port = free_port()
     scratch = folder / "tmp"
     scratch.mkdir(parents=True)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "SHEAF_"))}
     environment = {
         **kept,
-        "AUTH": "true",
-        "BIND_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(port),
-        "LAMBDA_EXECUTOR": "local",
         "STATE_DIR": str(folder / "state"),
         "TMPDIR": str(scratch),
         "MINISTACK_HOST": "localhost",
@@ -137,7 +166,7 @@ def running(folder: Path, concurrency: int | None = None) -> Iterator[Cloud]:
     starter.write_text(_ENVIRONMENT)
     starter.chmod(0o755)
     health = f"{url}/_ministack/health"
-    command = [PYTHON, "-c", _PROGRAM, starter]
+    command = [PYTHON, EMULATOR, starter]
     with started(command, environment, folder, log, lambda: _read(health)):
         yield Cloud(url, folder)
 

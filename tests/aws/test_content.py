@@ -13,6 +13,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.aws.archive import SETTINGS, Archive, pages
+from tests.aws.build import function
 from tests.aws.request import KINDS, Kind, Request
 from tests.aws.runtime import Runtime, running
 from tests.bucket import fresh
@@ -78,7 +79,7 @@ def content(
         "SHEAF_CONTENT_SERVE": "true",
     }
     folder = tmp_path_factory.mktemp("runtime")
-    artefact = artefacts / "ContentFunction"
+    artefact = function(artefacts, "ContentFunction")
     with running(artefact, environment, folder, handler=HANDLER) as one:
         yield one
 

@@ -1,4 +1,4 @@
-"""The state machine that ingests, in an account that lets ten functions run at once.
+"""The stack with its parts, by their defaults, in an account that lets ten functions run at once.
 
 A new account of AWS is such an account. The emulator refuses the eleventh call as AWS does.
 """
@@ -15,15 +15,15 @@ import pytest
 from tests.aws.archive import Archive
 from tests.aws.cloud import Cloud, running
 from tests.aws.cloud import Stack as Deployed
-from tests.aws.request import Request
-from tests.aws.test_deploy import Endpoint
+from tests.aws.request import Request, asked
+from tests.aws.test_deploy import Endpoint, checked, invoked, known, until
 from tests.e2e.conftest import warc
 
 PARTS = 100
 PARAMETERS = {
     "Namespace": "archive.example.org",
     "RepositoryName": "Archive",
-    "Concurrency": "0",
+    "Filesets": "yes",
     "Ingest": "yes",
     "IngestOnUpload": "yes",
     "Content": "yes",
@@ -75,6 +75,7 @@ def start(cloud: Cloud, stack: Deployed, request: dict[str, Any]) -> dict[str, A
 def test_no_part_is_lost_where_most_of_them_are_refused_at_first(
     cloud: Cloud, stack: Deployed, tmp_path: Path
 ) -> None:
+    assert stack.status == "CREATE_COMPLETE"
     draw, events = random.Random(3), cloud.client("events")
     events.disable_rule(Name=stack.resources["UploadRule"])  # one run reads all of them
     for number in range(PARTS):
@@ -84,11 +85,38 @@ def test_no_part_is_lost_where_most_of_them_are_refused_at_first(
         path.unlink()
     events.enable_rule(Name=stack.resources["UploadRule"])
     source = f"s3://{stack.outputs['Bucket']}/archives/crawl"
+    began = time.monotonic()
     execution = start(cloud, stack, {"sources": [source], "chunk": 1})
+    print(f"ingest of {PARTS} parts: {time.monotonic() - began:.0f} s")
     assert execution["status"] == "SUCCEEDED", execution.get("cause")
     output = json.loads(execution["output"])
     assert (output["files"], output["captures"]) == (PARTS, 10 * PARTS)
     assert (output["faults"], output["failed"]) == (0, 0)
+
+
+def test_what_was_ingested_is_published_harvested_and_found(
+    cloud: Cloud, stack: Deployed, store: Archive
+) -> None:
+    """As the guided path has it: publish, harvest, look up, check."""
+    endpoint, seconds = Endpoint(cloud, stack), {}
+    began = time.monotonic()
+    well, told = invoked(cloud, stack.outputs["PublishFunctionName"], {})
+    assert well, told
+    assert told["new"] == 10 * PARTS
+    seconds["publish"] = time.monotonic() - began
+    until(lambda: endpoint.ask(asked("Identify")).status, 200)
+    began = time.monotonic()
+    assert endpoint.harvest() == known(store)
+    seconds["harvest"] = time.monotonic() - began
+    began = time.monotonic()
+    for number in range(20):
+        answer = endpoint.ask(Request(f"url=new.cz/{number}/3", path="/cdx"))
+        assert (answer.status, answer.plain.count(b"\n")) == (200, 1)
+    seconds["20 look-ups"] = time.monotonic() - began
+    began = time.monotonic()
+    assert checked(store, endpoint)["facts"]["records"] == 10 * PARTS
+    seconds["check"] = time.monotonic() - began
+    print(", ".join(f"{name}: {value:.1f} s" for name, value in seconds.items()))
 
 
 def test_the_bytes_of_uploads_are_served_where_they_were_uploaded(

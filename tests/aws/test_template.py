@@ -18,8 +18,8 @@ from cfnlint.config import ManualArgs
 from samtranslator.translator.transform import transform
 
 from tests import test_template as ours
-from tests.aws.build import built, sam
-from tests.template import TEMPLATE, Stack, load
+from tests.aws.build import built, function, sam
+from tests.template import PARTS, TEMPLATE, Stack, load
 
 REGIONS = ["us-east-1", "eu-central-1"]
 WHOLE = load(TEMPLATE.read_text("utf-8"))
@@ -56,8 +56,15 @@ def expanded(template: dict[str, Any], **parameters: str) -> dict[str, Any]:
     """Return the template as SAM's transform hands it to CloudFormation."""
     template = copy.deepcopy(template)
     for resource in template["Resources"].values():
-        if resource["Type"] == "AWS::Serverless::Function":
-            resource["Properties"]["CodeUri"] = "s3://bucket/code.zip"
+        kind, properties = resource["Type"], resource["Properties"]
+        if kind == "AWS::Serverless::Function":
+            properties["CodeUri"] = "s3://bucket/code.zip"
+        if kind == "AWS::Lambda::Function":
+            properties["Code"] = {"S3Bucket": "bucket", "S3Key": "code.zip"}
+        if kind == "AWS::CloudFormation::Stack":
+            properties["TemplateURL"] = "https://bucket.s3.amazonaws.com/part.yaml"
+    if "Transform" not in template:
+        return template
     found: dict[str, Any] = transform(template, parameters, NoPolicies())  # type: ignore[arg-type]
     return found
 
@@ -99,21 +106,23 @@ def test_cfn_lint_finds_nothing_in_what_sam_makes_of_it(deployment: str) -> None
     assert linted(WHOLE, Deployment=deployment) == set()
 
 
+@pytest.mark.parametrize("path", PARTS, ids=[path.stem for path in PARTS])
+def test_cfn_lint_finds_nothing_in_a_part(path: Path) -> None:
+    assert linted(load(path.read_text("utf-8"))) == set()
+
+
 def test_sam_makes_versions_and_has_codedeploy_where_it_is_asked_for() -> None:
     at_once = expanded(WHOLE)["Resources"]
     steps = expanded(WHOLE, Deployment="Canary10Percent5Minutes")["Resources"]
     assert not [one for one in at_once.values() if "CodeDeploy" in one["Type"]]
-    for name, condition in (("OaiFunction", None), ("ContentFunction", "HasContent")):
-        for resources in (at_once, steps):
-            alias = resources[f"{name}Aliaslive"]
-            (version,) = (key for key in resources if key.startswith(f"{name}Version"))
-            assert alias["Properties"]["FunctionVersion"] == {"Fn::GetAtt": [version, "Version"]}
-            assert alias.get("Condition") == resources[version].get("Condition") == condition
-        assert "UpdatePolicy" not in at_once[f"{name}Aliaslive"]
-        update = steps[f"{name}Aliaslive"]["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
-        group = steps[update["DeploymentGroupName"]["Ref"]]
-        assert group.get("Condition") == condition
-        assert "DEPLOYMENT_STOP_ON_ALARM" in str(group["Properties"]["AutoRollbackConfiguration"])
+    for resources in (at_once, steps):
+        alias = resources["OaiFunctionAliaslive"]
+        (version,) = (key for key in resources if key.startswith("OaiFunctionVersion"))
+        assert alias["Properties"]["FunctionVersion"] == {"Fn::GetAtt": [version, "Version"]}
+    assert "UpdatePolicy" not in at_once["OaiFunctionAliaslive"]
+    update = steps["OaiFunctionAliaslive"]["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
+    group = steps[update["DeploymentGroupName"]["Ref"]]
+    assert "DEPLOYMENT_STOP_ON_ALARM" in str(group["Properties"]["AutoRollbackConfiguration"])
 
 
 @pytest.mark.parametrize("parameters", [{}, FULL], ids=["defaults", "all"])
@@ -189,7 +198,7 @@ def test_arguments_are_sorted_where_they_are_the_protocol_s(query: str, sent: st
 def test_the_functions_are_built(architecture: str, tmp_path: Path) -> None:
     target = built(tmp_path, architecture)
     for name in ("OaiFunction", "ContentFunction", "PublishFunction", "FilesetFunction"):
-        files = [path for path in (target / name).rglob("*") if path.is_file()]
+        files = [path for path in function(target, name).rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files) / 1e6
         print(f"{name} for {architecture}: {size:.1f} MB unpacked")
         assert size < SIZES[name, architecture]
@@ -202,7 +211,9 @@ def test_the_functions_are_built(architecture: str, tmp_path: Path) -> None:
             # 1: named by a hash of the source that nobody looks at (PEP 552)
             assert compiled.read_bytes()[4:8] == b"\x01\x00\x00\x00", source
     for name in ("PublishFunction", "FilesetFunction"):
-        assert (target / name / "builder" / "kinds" / "captures" / "revisits.sql").is_file()
+        assert (
+            function(target, name) / "builder" / "kinds" / "captures" / "revisits.sql"
+        ).is_file()
 
 
 def test_what_is_packed_is_what_serves_and_nothing_else(artefact: Path) -> None:

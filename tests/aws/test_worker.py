@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from builder.sources.datasets.strategies.keys import RECORD
+from tests.aws.build import function
 from tests.aws.runtime import running
 from tests.bucket import fresh
 from tests.builder.sources.datasets.invenio import BODIES, Site
@@ -31,7 +32,7 @@ def test_it_archives_what_messages_ask_for(
         bodies = [json.dumps({"base_url": url}) for url in (good, down)]
         records = [{"messageId": str(n), "body": body} for n, body in enumerate(bodies)]
         event = json.dumps({"Records": records}).encode()
-        folder = artefacts / "FilesetFunction"
+        folder = function(artefacts, "FilesetFunction")
         with running(folder, environment, tmp_path / "runtime", 120, HANDLER) as runtime:
             again = {"batchItemFailures": [{"itemIdentifier": "1"}]}
             assert runtime.invoke(event) == again
