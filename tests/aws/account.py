@@ -16,7 +16,7 @@ PREFIX = "sheaf-proof-"
 
 
 def deleted(stack: str, connect: Callable[[str], Any] = boto3.client) -> bool:
-    """Delete the stack, its buckets with all versions, its logs and users; True where all went.
+    """Delete the stack, its buckets with all versions, and its logs; True where all went.
 
     Raises ValueError for a stack that no proof has made.
     """
@@ -38,10 +38,6 @@ def deleted(stack: str, connect: Callable[[str], Any] = boto3.client) -> bool:
                 "logGroupName",
                 prefix,
             )
-        ),
-        *(
-            attempt(f"user {name}", lambda name=name: _delete_user(connect("iam"), name))
-            for name in _names(connect("iam").list_users()["Users"], "UserName", stack)
         ),
     ]
     return all(succeeded)
@@ -74,14 +70,6 @@ def _delete_bucket(client: Any, bucket: str) -> None:
         if keys:
             client.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True})
     client.delete_bucket(Bucket=bucket)
-
-
-def _delete_user(client: Any, name: str) -> None:
-    for key in client.list_access_keys(UserName=name)["AccessKeyMetadata"]:
-        client.delete_access_key(UserName=name, AccessKeyId=key["AccessKeyId"])
-    for policy in client.list_user_policies(UserName=name)["PolicyNames"]:
-        client.delete_user_policy(UserName=name, PolicyName=policy)
-    client.delete_user(UserName=name)
 
 
 if __name__ == "__main__":
