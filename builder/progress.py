@@ -224,10 +224,9 @@ class RecordBar(ProgressBar):
     def add(self, name: str, count: int, size: int | None) -> None:
         """Add records of a list, and update its size."""
         with self._lock:
-            if size is not None and self._sizes.get(name) != size:
+            if size is not None and (change := size - self._sizes.get(name, 0)):
                 self._sizes[name] = size
-                self._total = self._bar.total = sum(self._sizes.values())
-                self._bar.refresh()
+                self.expect(change)
             self(count)
 
     def print(self, text: str) -> None:

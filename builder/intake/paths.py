@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builder.errors import UsageError, explaining
+from functions.snapshot.errors import describe_failure
 
 STDIN = "-"
 """The name of standard input."""
@@ -82,7 +83,5 @@ def read_list(name: str) -> list[str]:
     try:
         lines = sys.stdin if name == STDIN else Path(name).read_text("utf-8").splitlines()
         return [line.rstrip("\r\n") for line in lines if line.strip()]
-    except OSError as error:
-        raise UsageError(f"--files-from {name}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"--files-from {name}: expected UTF-8") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--files-from {name}: {describe_failure(error)}") from error

@@ -154,10 +154,8 @@ class RestoreFolder:
     def journal(self) -> BinaryIO:
         """Open the manifest for appending. Raises RebuildError."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK_NOR_PIPE
-        try:
+        with explaining(self._root / MANIFEST, "written", RebuildError):
             return os.fdopen(os.open(MANIFEST, flags, 0o644, dir_fd=self._at), "ab")
-        except OSError as error:
-            raise RebuildError(f"{self._root / MANIFEST}: {error.strerror}") from error
 
     @contextmanager
     def _open(self, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
