@@ -113,7 +113,7 @@ class Context:
             )
         if isinstance(self.store, FolderStore) and not self.store.root.is_dir():
             raise NothingPublished(
-                f"{address}: there is no such folder: nothing was published yet (`sheaf publish` "
+                f"{address}: there is no such folder: nothing is published yet (`sheaf publish` "
                 "makes it), or its disk is not mounted, or it was moved or lost"
             )
         raise NothingPublished(

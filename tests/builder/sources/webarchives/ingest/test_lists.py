@@ -35,7 +35,11 @@ def test_a_plan_takes_the_list_as_well(home: Home, files: list[Path], tmp_path: 
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("absent", "No such file"), ("folder", "Is a directory"), ("bytes", "byte 1 of it is no text in UTF-8")],
+    [
+        ("absent", "No such file"),
+        ("folder", "Is a directory"),
+        ("bytes", "byte 1 of it is no text in UTF-8"),
+    ],
 )
 def test_a_list_that_cannot_be_read_is_named(
     home: Home, name: str, why: str, tmp_path: Path
