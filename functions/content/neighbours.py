@@ -92,21 +92,36 @@ def add_links(
     return {**headers, "Link": text} if len(text) <= _LONGEST else headers
 
 
+def find_beside(
+    search: CaptureSearch, manifest: Manifest, capture: CaptureRow
+) -> tuple[CaptureRow | None, CaptureRow | None]:
+    """Return the previous and the next memento of a dated capture's URL. Raises StoreError."""
+    place = BytePlace(cut_surt(capture.surt), int(capture.stamp), capture.position)
+    before = _find_next(search, manifest, capture, place, reverse=True)
+    return before, _find_next(search, manifest, capture, place)
+
+
+def _find_next(
+    search: CaptureSearch,
+    manifest: Manifest,
+    capture: CaptureRow,
+    after: BytePlace | None,
+    *,
+    reverse: bool = False,
+) -> CaptureRow | None:
+    within = terms.exact_range(capture.surt)
+    captures = search.captures(manifest, *within, after, 1, since=1, reverse=reverse)
+    return captures[0] if captures else None
+
+
 def _neighbours(
     search: CaptureSearch, manifest: Manifest, capture: CaptureRow
 ) -> tuple[CaptureRow, CaptureRow | None, CaptureRow | None, CaptureRow]:
     """Return the first, the previous, the next and the last memento of a capture's URL."""
-    within = terms.exact_range(capture.surt)
-    place = BytePlace(cut_surt(capture.surt), int(capture.stamp), capture.position)
-
-    def find_next(after: BytePlace | None, *, reverse: bool = False) -> CaptureRow | None:
-        captures = search.captures(manifest, *within, after, 1, since=1, reverse=reverse)
-        return captures[0] if captures else None
-
-    before, behind = find_next(place, reverse=True), find_next(place)
+    before, behind = find_beside(search, manifest, capture)
     first, last = capture, capture
     if before is not None:
-        first = find_next(None) or before
+        first = _find_next(search, manifest, capture, None) or before
     if behind is not None:
-        last = find_next(None, reverse=True) or behind
+        last = _find_next(search, manifest, capture, None, reverse=True) or behind
     return first, before, behind, last

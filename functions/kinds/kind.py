@@ -1,6 +1,7 @@
 """The shape of a kind of item: how it is stored, and what searches, pages and answers ask of it."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +15,49 @@ from functions.snapshot.schema import Column
 
 Fields = Mapping[str, Any]
 """The fields of an item: columns of records, or the members of its document."""
+_DOI = re.compile(r"(?:(?:doi|info:doi/):?\s*|https?://(?:dx\.)?doi\.org/)?(10\.\d{3,9}/\S+)", re.I)
+_HANDLE = re.compile(r"(?:hdl:|info:hdl/)(\S+)", re.I)
+_ORCID = re.compile(r"(?:https?://orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])")
+_WEB = ("http://", "https://")
+_COMMONS = re.compile(
+    r"creativecommons\.org/(?:licenses/([a-z-]+)|publicdomain/(zero|mark))/(\d\.\d)(?:/([a-z]{2})\b)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedName:
+    """A name, and a URL about what it names, or the handle of an item; "" if there is none."""
+
+    name: str
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedWork:
+    """What is known of a work; "" or nothing for what is unknown.
+
+    `date` is in W3CDTF where its source is. `type` is as written. `container` is the journal, the
+    series or the book that it is in. `issn` and `isbn` are as written.
+    """
+
+    creators: tuple[LinkedName, ...] = ()
+    contributors: tuple[LinkedName, ...] = ()
+    date: str = ""
+    abstract: str = ""
+    subjects: tuple[str, ...] = ()
+    licences: tuple[LinkedName, ...] = ()
+    type: str = ""
+    language: str = ""
+    publisher: str = ""
+    container: str = ""
+    volume: str = ""
+    issue: str = ""
+    pages: str = ""
+    issn: str = ""
+    isbn: str = ""
+    url: str = ""
+    doi: str = ""
+    identifiers: tuple[LinkedName, ...] = field(default_factory=tuple)
 
 
 def find_title(fields: Fields) -> str | None:
@@ -45,9 +89,9 @@ class ItemKind:
 
     `title`, `authors` and `url` return what they say, `texts` what a search finds, the title first,
     `date` the day of the capture or of publication, which begins with the year, and `search_date`
-    the same for a search, if it differs. `data` returns properties of schema.org, whose `type` may
-    depend on the word of the field `type`. `attributes` returns further fields of a page: key,
-    name, meaning and value.
+    the same for a search, if it differs. `work` returns what is cited, which shows the columns and
+    attributes `carded`. `type` is that of schema.org, which may depend on the word of the field
+    `type`. `attributes` returns further fields of a page: key, name, meaning and value.
 
     `has_files` tells whether the document lists archived files, `has_bytes` whether the item has
     bytes of its own. `named_files` returns the URLs, with media types, of an object of interest,
@@ -100,7 +144,8 @@ class ItemKind:
     in_sitemap: bool = True
     type: str = "CreativeWork"
     types: Mapping[str, str] = field(default_factory=dict)
-    data: Callable[[Fields], Fields] = lambda f: {}
+    work: Callable[[Fields], CitedWork] = lambda f: CitedWork()
+    carded: frozenset[str] = frozenset()
     attributes: Callable[[Fields], Iterable[tuple[str, str, str, Any]]] = lambda f: ()
     terms: str = ""
     template: str = "oai/record.xml"
@@ -167,3 +212,48 @@ def _decoder(names: tuple[str, ...]) -> Callable[[str], tuple[Any, ...]]:
     members = msgspec.defstruct("Members", [(name, Any, None) for name in names], gc=False)
     decode, values = msgspec.json.Decoder(members).decode, msgspec.structs.astuple
     return lambda text: values(decode(text))
+
+
+def find_doi(texts: Iterable[Any]) -> str:
+    """Return the first DOI among identifiers, without its prefix."""
+    matches = (_DOI.fullmatch(text.strip()) for text in texts if isinstance(text, str))
+    return next((match[1] for match in matches if match), "")
+
+
+def link_identifier(text: str) -> LinkedName:
+    """Return an identifier with the URL that it leads to, if it is one that has one."""
+    if doi := find_doi([text]):
+        return LinkedName(f"doi:{doi}", f"https://doi.org/{doi}")
+    if match := _HANDLE.fullmatch(text):
+        return LinkedName(text, f"https://hdl.handle.net/{match[1]}")
+    return LinkedName(text, text if text.startswith(_WEB) else "")
+
+
+def name_people(people: Any) -> tuple[LinkedName, ...]:
+    """Return the persons and organisations of a dataset, with their ORCIDs."""
+    names = []
+    for person in people or ():
+        if isinstance(person, Mapping) and isinstance(person.get("name"), str):
+            match = _ORCID.fullmatch(str(person.get("orcid") or ""))
+            names.append(
+                LinkedName(person["name"], f"https://orcid.org/{match[1]}" if match else "")
+            )
+    return tuple(names)
+
+
+def name_licence(uri: str) -> str:
+    """Return the name of a licence of Creative Commons by its URI; another text as it is."""
+    if match := _COMMONS.search(uri):
+        terms, domain, version, place = match.groups()
+        name = f"CC {terms.upper()}" if terms else {"zero": "CC0"}.get(domain, "Public Domain Mark")
+        return " ".join(filter(None, (name, version, (place or "").upper())))
+    return uri
+
+
+def name_rights(texts: Iterable[Any]) -> tuple[LinkedName, ...]:
+    """Return licences and other statements of rights; one that is a URL leads there."""
+    return tuple(
+        LinkedName(name_licence(text), text if text.startswith(_WEB) else "")
+        for text in dict.fromkeys(texts)
+        if isinstance(text, str) and text
+    )

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from functions.kinds import IN_FORMATS, find_kind
@@ -33,9 +34,12 @@ _LEFT_SET = "len(list_filter(left_sets, lambda s: s = $set OR starts_with(s, $se
 _OF_SOURCE = f"SELECT * FROM {FILE} WHERE source = $source ORDER BY ALL LIMIT $limit"
 _FILES_OF = f"SELECT url, id FROM {FILE} WHERE handle = $handle ORDER BY position"
 _LIFE = (
-    f"SELECT id, kind, found, noted, lost, versions FROM {FILE} "
+    f"SELECT id, kind, found, noted, lost, versions, digest FROM {FILE} "
     "WHERE list_contains($ids, id) AND kind IN ('tobi', 'fobi')"
 )
+_NEVER = (None, None, None, 0, None)
+"""The life and the digest of a file that was never gathered."""
+_BYTES = f"SELECT sha256, bytes FROM {FILE} WHERE list_contains($ids, id) AND kind = 'fobi'"
 _CACHED = 64 << 20
 _MEMORY = 512
 _DEAD = f"SELECT position FROM {engine.table('$dead')} WHERE position BETWEEN $first AND $last"
@@ -181,9 +185,16 @@ class DuckRepository:
         for file, _ in homes.values():
             for id_, kind, *life in self._files.rows(_LIFE, file, ids=ids):
                 spans[id_, kind] = tuple(life)
-        lives = [ObjectLife("", *spans[handle, "tobi"])] if (handle, "tobi") in spans else []
+        stored = [id_ for id_, kind in spans if kind == "fobi"]
+        versions = (self._catalogue.groups(manifest, "version", id_, id_) for id_ in stored)
+        sizes = dict(self._files.look_up(_BYTES, chain.from_iterable(versions), ids=stored))
+        own = spans.get((handle, "tobi"))
+        lives = [ObjectLife("", own[0], own[1], own[2], own[3])] if own else []
         for url, id_ in named:
-            lives.append(ObjectLife(url, *spans.get((id_ or "", "fobi"), (None, None, None, 0))))
+            found_at, noted, lost, versions, digest = spans.get((id_ or "", "fobi"), _NEVER)
+            lives.append(
+                ObjectLife(url, found_at, noted, lost, versions, sizes.get(digest), digest)
+            )
         return lives
 
     def source_rows(

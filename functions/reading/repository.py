@@ -97,7 +97,7 @@ class ObjectLife:
     """The life of a template (without `url`), or of a file that it names: times of runs (tists).
 
     `versions` are the stored versions; 0 for a file that was never gathered. `lost` is None while
-    the object exists.
+    the object exists. `bytes` and `digest`, a SHA-256, are those of a file's newest version.
     """
 
     url: str
@@ -105,6 +105,8 @@ class ObjectLife:
     noted: int | None
     lost: int | None
     versions: int
+    bytes: int | None = None
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """Fields of a record as rows for people: label, values, and links of values that are URLs."""
 
 import html
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any
 
 from functions.kinds import find_kind
+from functions.kinds.kind import CitedWork, LinkedName
 from functions.oai.render.language import Language
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant
@@ -15,7 +17,9 @@ _LONGEST = 2_000
 """Characters of a value that a page shows."""
 _MANY = 100
 """Values of a field that a page shows."""
-_ROOM = 40_000
+_LIST = 5_000
+"""Characters of a list in the card of a work, or of its abstract, with their markup escaped."""
+_ROOM = 25_000
 """Characters of all fields with their markup escaped: a page should stay below 150 kB."""
 ELSEWHERE = frozenset(
     {"fetch_time", "fields", "files", "gathered", "manifest", "records", "text", "url_bytes"}
@@ -58,7 +62,10 @@ def list_fields(
         (name, text.find(key, name.replace("-", " ").capitalize()), meaning, value)
         for key, name, meaning, value in find_kind(record.kind).attributes(record.fields)
     )
+    carded = find_kind(record.kind).carded
     for name, label, meaning, value in (*attributes, *_list_columns(record, text)):
+        if name in carded:
+            continue
         values = tuple(_take(_values(value), room))
         room -= sum(weigh(field_value.text) for field_value in values)
         if values:
@@ -121,6 +128,25 @@ def read_date(record: PublishedRecord) -> str:
 def is_web(text: str) -> bool:
     """Return whether a text is a URL that a page may link to."""
     return text.startswith(("http://", "https://"))
+
+
+def cut_work(work: CitedWork) -> CitedWork:
+    """Return a work of which a page shows each part, with lists that end where it ends."""
+
+    def cut(names: Iterable[LinkedName]) -> tuple[LinkedName, ...]:
+        texts = [LinkedName(shorten(name.name), name.link) for name in names]
+        ends = accumulate(2 * weigh(name.name) + len(name.link) for name in texts)
+        return tuple(name for name, end in zip(texts, ends, strict=True) if end < _LIST)
+
+    return replace(
+        work,
+        creators=cut(work.creators),
+        contributors=cut(work.contributors),
+        abstract=shorten(work.abstract, _LIST),
+        subjects=tuple(name.name for name in cut(map(LinkedName, work.subjects))),
+        licences=cut(work.licences),
+        identifiers=cut(work.identifiers),
+    )
 
 
 def _values(value: Any) -> Iterator[FieldValue]:

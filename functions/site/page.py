@@ -26,6 +26,12 @@ from functions.snapshot.manifest import Manifest
 
 TABLE_ROWS = 1_000
 """Rows of a table that a file of it has; its header names where the next ones are."""
+IMAGES = frozenset(
+    f"image/{name}" for name in ("avif", "gif", "jpeg", "png", "svg+xml", "webp", "x-icon")
+)
+"""Media types of images that each browser shows."""
+LARGEST_IMAGE = 5_000_000
+"""Bytes of an image that a page shows: the browser makes it small, and loads all of it."""
 
 
 class PageError(SheafError):
@@ -67,6 +73,10 @@ class SiteAddress:
         scheme, _, rest = self.root.partition("://")
         return f"{scheme}://{rest.partition('/')[0]}{link}" if link else ""
 
+    def shorten(self, url: str) -> str:
+        """Return a URL below the root as a link from the host's root, the reverse of `locate`."""
+        return urlsplit(self.root).path + url.removeprefix(self.root)
+
     def record(self, identifier: str) -> str:
         """Return the link to a record's page."""
         if identifier == quote(identifier, safe=IN_PATH):
@@ -88,9 +98,13 @@ class SiteAddress:
         query = f"?{urlencode({'file': file}, quote_via=quote, safe=':/')}" if file else ""
         return f"{own.find(identifier)}{query}"
 
-    def replay(self, url: str, date: str | None) -> str | None:
-        """Return the URL of a page as it was at a date (W3CDTF), None without a date."""
-        return CopyAddresses((f"{self.root}/web/{{timestamp}}/{{url}}",)).find("", url, date)
+    def replay(self, url: str, date: str | None, modifier: str = "") -> str | None:
+        """Return the URL of a page as it was at a date (W3CDTF), None without a date.
+
+        `modifier` is that of what is no page: `im_` is an image without a frame around it.
+        """
+        place = f"{self.root}/web/{{timestamp}}{modifier}/{{url}}"
+        return CopyAddresses((place,)).find("", url, date)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +176,19 @@ class PageRequest:
         if address is None and own and self.serves_content:
             address = self.address.content(record.identifier)
         return address
+
+    def find_image(
+        self, url: str, date: str | None, type_: str, size: int | None, view: str | None
+    ) -> str | None:
+        """Return the address of a captured image that is seen at `view`; None if it has none.
+
+        What another replay system shows is none: pages load nothing from other hosts.
+        """
+        is_own = view is not None and view.startswith(f"{self.address.root}/web/")
+        if not is_own or type_ not in IMAGES or (size or 0) > LARGEST_IMAGE:
+            return None
+        image = self.address.replay(url, date, "im_")
+        return image and self.address.shorten(image)
 
     def find_view(self, record: PublishedRecord) -> str | None:
         """Return where people see a record's copy: a capture in its time, with its images."""

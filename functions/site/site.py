@@ -35,7 +35,7 @@ from functions.site import (
 )
 from functions.site.captures import capture_tables
 from functions.site.page import PageError, PageParts, PageRequest, PageTable, SiteAddress, SitePage
-from functions.site.record import record_page
+from functions.site.record import citation, record_page
 from functions.snapshot import instant
 from functions.snapshot.dumps import DumpIndex, read_index
 from functions.snapshot.fixity import CheckReport, read_reports
@@ -73,6 +73,7 @@ TABLES: Mapping[str, Callable[[PageRequest], PageTable]] = {
 
 FILES: Mapping[str, Callable[[PageRequest], Reply]] = {
     dcat.PATH: dcat.write_catalog,
+    **dict.fromkeys(citation.TYPES, record_page.show_citation),
     "linkset": record_page.show_linkset,
     "publishes.atom": publishes.feed,
     **machine_files.FILES,

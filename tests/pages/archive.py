@@ -1,8 +1,10 @@
 """A small archive with a record of every kind, published three times, for the pages to show."""
 
+import hashlib
 import io
 import json
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ COPY = "Vítejte v muzeu"
 FAR = "http://dlouhe.example.net/"
 """A host of a hundred long URLs."""
 HOME, TEXT = "http://www.muzeum.example.cz/", "http://www.muzeum.example.cz/robots.txt"
+PICTURE = f"{HOME}obrazky/vcela.png"
 HOSTILE, TRAP = "http://www.muzeum.example.cz/past", "http://127.0.0.1:9/"
 """A page that tries to run, load, send and lead somewhere; the trap is where it does."""
 _HOSTILE = """<!DOCTYPE html><html><meta charset=utf-8><title>calm</title>
@@ -100,6 +103,21 @@ class Capture:
     location: str = ""
 
 
+def draw(width: int, height: int) -> bytes:
+    """Return an image in PNG: stripes as on a bee."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        check = zlib.crc32(name + data).to_bytes(4)
+        return len(data).to_bytes(4) + name + data + check
+
+    head = width.to_bytes(4) + height.to_bytes(4) + bytes((8, 2, 0, 0, 0))
+    stripe = [bytes((240, 180, 20)) * 20, bytes((40, 30, 10)) * 20]
+    row = b"\0" + b"".join(stripe[n // 20 % 2] for n in range(0, width, 20))
+    body = zlib.compress(row * height)
+    parts = (chunk(b"IHDR", head), chunk(b"IDAT", body), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
 def page(title: str, text: str = "") -> bytes:
     return (
         f"<!DOCTYPE html><html lang=cs><meta charset=utf-8><title>{title}</title><p>{text}".encode()
@@ -126,6 +144,8 @@ def museum() -> Iterator[Capture]:
     yield Capture(HOSTILE, "2009-05-01T00:00:05Z", _HOSTILE.format(trap=TRAP).encode())
     gif = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
     yield Capture(f"{HOME}logo.gif", "2009-05-01T00:00:04Z", gif, "image/gif")
+    for day in (1, 2, 2, 9):
+        yield Capture(PICTURE, f"2010-06-{day:02}T0{day}:00:00Z", draw(320, 200), "image/png")
 
 
 def city() -> Iterator[Capture]:
@@ -201,6 +221,45 @@ def add_dataset_of_one_file(web: Path) -> None:
     (folder / "honey-2024.json").write_text(json.dumps(record), "utf-8")
 
 
+def add_picture(web: Path) -> None:
+    """Give the dataset that `web` has an image, with a licence, an ORCID and a related paper."""
+    folder, picture = web / "api" / "records", draw(240, 160)
+    place = folder / "hives-2024" / "files" / "hive.png" / "content"
+    place.parent.mkdir()
+    place.write_bytes(picture)
+    path = folder / "hives-2024.json"
+    record = json.loads(path.read_text("utf-8"))
+    entry = dict(record["files"]["entries"]["README.txt"])
+    text = json.dumps(entry).replace("README.txt", "hive.png")
+    digest = hashlib.md5(picture, usedforsecurity=False).hexdigest()
+    entry = json.loads(text) | {"size": len(picture), "checksum": f"md5:{digest}"}
+    entry |= {"mimetype": "image/png"}
+    record["files"]["entries"]["hive.png"] = entry
+    record["files"]["count"] += 1
+    record["files"]["total_bytes"] += len(picture)
+    person = record["metadata"]["creators"][0]["person_or_org"]
+    person["identifiers"] = [{"scheme": "orcid", "identifier": "0000-0002-1825-0097"}]
+    relation = {"identifier": "10.5072/paper", "scheme": "doi"}
+    record["metadata"]["related_identifiers"] = [
+        relation | {"relation_type": {"id": "issupplementto"}}
+    ]
+    path.write_text(json.dumps(record), "utf-8")
+
+
+def write_records(folder: Path) -> tuple[Path, ...]:
+    """Write records of our own: MARC of the demo, a table, and JSON."""
+    table, lines = folder / "mapy.csv", folder / "fotky.jsonl"
+    table.write_text(
+        "id,title,creator,date,description,subject,rights\n"
+        'm1,Mapa města,"Nováková, Žofie",1911,Plán s návrhem tržnice.,mapy,'
+        "http://rightsstatements.org/vocab/InC/1.0/\n",
+        "utf-8",
+    )
+    rows = [{"id": f"f{n}", "title": f"Včelín {n}", "creator": ["Dvořák, Petr"]} for n in (1, 2)]
+    lines.write_text("".join(f"{json.dumps(row | {'date': '1934-05'})}\n" for row in rows), "utf-8")
+    return samples.FILES / "books.mrc", table, lines
+
+
 class Builder:
     """Builds the store, on three days of a clock of its own."""
 
@@ -243,6 +302,7 @@ def build(folder: Path, harvest_from: str) -> Home:
         base = stack.enter_context(samples.serve_web(web))
         samples.write_web(web, base)
         add_dataset_of_one_file(web)
+        add_picture(web)
         ports = [port for port in (urlsplit(base).port, urlsplit(harvest_from).port) if port]
         builder.configure(**{"http.ports": ports})
         papers = builder.sources / "RePEc"
@@ -254,6 +314,8 @@ def build(folder: Path, harvest_from: str) -> Home:
         builder.run("gather", "--again")
         warc = write(builder.sources / "museum-2009.warc.gz", museum())
         builder.run("ingest", warc, "--collection", "museum")
+        for file in write_records(builder.sources):
+            builder.run("ingest", file)
         builder.publish()
         builder.run(
             "ingest",

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Response
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response
 
 LARGEST = 150_000
 """Bytes of a page with all its requests."""
@@ -170,5 +170,11 @@ class Reader:
 
         page.on("console", hear)
         page.on("pageerror", lambda error: visits[-1].remarks.append(f"script: {error}"))
-        page.on("requestfailed", lambda sent: visits[-1].remarks.append(f"failed: {sent.url}"))
+
+        def fail(request: Request) -> None:
+            # An image that is loaded late is given up where the next page is opened.
+            if request.failure != "net::ERR_ABORTED" or request.resource_type != "image":
+                visits[-1].remarks.append(f"failed: {request.url}")
+
+        page.on("requestfailed", fail)
         page.on("response", take)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
+from builder.commands.demo import samples
 from tests.e2e.conftest import Home, make_home
 from tests.e2e.test_server import running
 from tests.pages import archive
@@ -14,6 +15,7 @@ from tests.pages.crawler import Reached
 
 HOME = quote(archive.HOME, safe=":/")
 STARTS = (
+    f"/captures?url={quote(archive.PICTURE, safe=':/')}&match=exact&from=201006&to=201006",
     "/records?kind=harvested",
     "/",
     "/?lang=cs",
@@ -22,6 +24,7 @@ STARTS = (
     f"/captures?url={HOME}sbirky/&match=prefix",
     f"/captures?url={HOME}&match=exact",
     "/sets?under=none",
+    f"/captures?url={HOME}&match=exact&from=2009&to=2009",
     "/sets?under=none&lang=cs",
     "/records?kind=capture&status=4xx&year=2009",
     "/sets?under=collection:museum&type=image/gif&lang=cs",
@@ -35,6 +38,7 @@ STARTS = (
     "/answer?verb=GetRecord&metadataPrefix=oai_dc&identifier=none",
     f"/captures?url={archive.FAR}&match=host",
     "/records?kind=fileset",
+    "/records?kind=record",
     "/records?kind=template",
     "/records?kind=file",
     "/source?name=broken.warc.gz",
@@ -54,6 +58,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("pages")
     other = make_home(folder / "other")
     pages = {f"http://other.example.net/{n}": f"<title>Other {n}</title>".encode() for n in (1, 2)}
+    assert other("ingest", samples.FILES / "books.mrc").code == 0
     other.publish_pages(folder / "other.warc.gz", pages)
     with other.served() as url:
         return archive.build(folder / "home", url)

@@ -82,7 +82,12 @@ def name_kind(path: str, body: bytes = b"", status: int = 200) -> str:
     if route == "record":
         kind = re.search(rb'"@type": ?"(\w+)"', body)
         found += [kind[1].decode() if kind else "deleted" if body else ""]
+        if found[-1] == "CreativeWork":
+            label = re.search(r'class="over">([^<]+)', body.decode())
+            found += ["harvested" if label and "har" in label[1] else "own"]
+        found += ["image"] if b'class="thumb' in body else []
     found += ["found"] if route == "search" and arguments.get("q") else []
+    found += ["days"] if route == "captures" and arguments.get("from", "").isdigit() else []
     found += ["in"] if {"under", "kind"} & {*arguments} else []
     found += [str(status)] if status != 200 else []
     return "-".join(filter(None, (*found, arguments.get("lang"))))

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from builder.outputs.site.site_lists import ArchiveFiles, SiteSnapshot
 from builder.outputs.site.site_state import WWW
+from functions.content.search import CaptureSearch
 from functions.http.http_message import IN_PATH, OAI_PATH, Call
 from functions.oai.provider import Provider
 from functions.reading.as_of import AsOf, PointerReading
@@ -109,13 +110,13 @@ class StaticAddress(SiteAddress):
         """Return the URL of an OAI-PMH request: there is no page that shows its answer."""
         return self.request(verb, **arguments)
 
-    def replay(self, url: str, date: str | None) -> str | None:
+    def replay(self, url: str, date: str | None, modifier: str = "") -> str | None:
         """Return the URL of a page as it was at a date; None without one, or without replay."""
         link = SiteAddress.replay(self, url, date)
         if link is None or self.links.archived is None:
             return None
         stamp = link.removeprefix(f"{self.root}/web/").partition("/")[0]
-        return self.locate(self.links.archived.find(stamp, "", url))
+        return self.locate(self.links.archived.find(stamp, modifier, url))
 
 
 class SnapshotReading(AsOf):
@@ -190,6 +191,7 @@ class PeoplePages:
             provider,
             snapshot.formats,
             snapshot.renderer,
+            search=CaptureSearch(repository.catalogue, repository.files),
             dumps=partial(read_index, reader),
             checks=partial(read_reports, reader),
         )

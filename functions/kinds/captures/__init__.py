@@ -2,7 +2,7 @@
 
 import re
 
-from functions.kinds.kind import Fields, ItemKind, source_url
+from functions.kinds.kind import CitedWork, Fields, ItemKind, source_url
 from functions.snapshot import schema
 
 WARC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
@@ -36,9 +36,11 @@ CAPTURE = ItemKind(
     table="captures",
     in_sitemap=False,
     type="WebPage",
-    data=lambda fields: {
-        "url": fields.get("url"),
-        "inLanguage": (fields.get("content_languages") or "").split(",")[0],
-        "encodingFormat": fields.get("content_mime_type"),
-    },
+    work=lambda fields: CitedWork(
+        date=fields.get("fetch_date") or "",
+        type=fields.get("content_mime_type") or fields.get("content_mime_detected") or "",
+        language=(fields.get("content_languages") or "").partition(",")[0],
+        url=fields.get("url") or "",
+    ),
+    carded=frozenset({"title", "fetch_date", "url"}),
 )

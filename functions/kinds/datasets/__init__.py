@@ -1,10 +1,19 @@
 """The kinds of datasets: with exactly one file, and with any other number of files."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from functions.kinds.kind import Fields, ItemKind, list_creators
+from functions.kinds.kind import (
+    CitedWork,
+    Fields,
+    ItemKind,
+    link_identifier,
+    list_creators,
+    name_people,
+    name_rights,
+)
 from functions.snapshot.schema import Column
 
 _LICENCES = '[{"name": "CC BY 4.0", "spdx": "CC-BY-4.0", "url": "https://creativecommons.org/..."}]'
@@ -86,17 +95,28 @@ def list_texts(fields: Fields) -> list[str | None]:
     return [fields.get("title"), *list_creators(fields), fields.get("doi"), fields.get("url")]
 
 
-def describe(fields: Fields) -> Fields:
-    """Return the properties of a dataset in schema.org."""
-    doi = fields.get("doi")
-    return {
-        "url": fields.get("url"),
-        "description": fields.get("abstract"),
-        "license": [x.get("url") or x.get("name") or "" for x in fields.get("licences") or ()],
-        "keywords": fields.get("subjects"),
-        "publisher": fields.get("publisher"),
-        "sameAs": f"https://doi.org/{doi}" if doi else None,
-    }
+def describe(fields: Fields) -> CitedWork:
+    """Return what is cited of a dataset."""
+    licences = [row for row in fields.get("licences") or () if isinstance(row, Mapping)]
+    addresses = (fields.get("doi"), fields.get("url"))
+    return CitedWork(
+        name_people(fields.get("creators")),
+        name_people(fields.get("contributors")),
+        fields.get("published") or "",
+        fields.get("abstract") or "",
+        tuple(fields.get("subjects") or ()),
+        tuple(
+            replace(rights, name=row.get("name") or row.get("spdx") or rights.name)
+            for row in licences
+            for rights in name_rights([row.get("url") or row.get("name") or row.get("spdx")])
+        ),
+        fields.get("type") or "",
+        fields.get("language") or "",
+        fields.get("publisher") or "",
+        url=fields.get("url") or "",
+        doi=fields.get("doi") or "",
+        identifiers=tuple(link_identifier(text) for text in addresses if text),
+    )
 
 
 def load_filters() -> Mapping[str, Callable[..., Any]]:
@@ -114,7 +134,25 @@ _dataset = partial(
     has_files=True,
     table="filesets",
     type="Dataset",
-    data=describe,
+    work=describe,
+    carded=frozenset(
+        [
+            "title",
+            "creators",
+            "contributors",
+            "published",
+            "abstract",
+            "subjects",
+            "licences",
+            "type",
+            "language",
+            "publisher",
+            "doi",
+            "url",
+            "versions",
+            "related",
+        ]
+    ),
     filters=load_filters,
     status=("datasets", ""),
 )

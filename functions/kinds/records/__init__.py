@@ -3,9 +3,19 @@
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from functions.kinds.kind import Fields, ItemKind
+from functions.kinds.kind import (
+    CitedWork,
+    Fields,
+    ItemKind,
+    LinkedName,
+    find_doi,
+    link_identifier,
+    name_rights,
+)
 from functions.snapshot.schema import Column
 
 _RECORDS = (
@@ -51,6 +61,34 @@ are for the next ingest and publish alone.
 _DUBLIN_CORE = re.compile(
     r"<(?:[\w\x80-\U0010ffff]+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<"
 )
+_ELEMENT = re.compile(
+    r"<(?:[\w\x80-\U0010ffff]+:)?(\w+)(?:\s[^>]*)?>(?:<!\[CDATA\[(.*?)\]\]>|([^<]*))</", re.DOTALL
+)
+_WORDS = {
+    **{"creatorName": "creator", "namePart": "creator", "abstract": "description"},
+    **{"publicationYear": "date", "dateIssued": "date", "topic": "subject"},
+    **{"languageTerm": "language", "issued": "date", "accessCondition": "rights"},
+}
+"""Elements of DataCite, MODS and qualified Dublin Core, by what says the same in Dublin Core."""
+_FIELD = re.compile(
+    r"<(?:\w+:)?datafield\s[^>]*tag=[\"'](\d{3})[\"'][^>]*>(.*?)</(?:\w+:)?datafield>", re.DOTALL
+)
+_SUBFIELD = re.compile(r"<(?:\w+:)?subfield\s[^>]*code=[\"'](\w)[\"'][^>]*>([^<]*)<")
+_MARC = {
+    **{"100a": "creator", "110a": "creator", "700a": "creator", "245a": "title", "245b": "title"},
+    **{
+        "260b": "publisher",
+        "264b": "publisher",
+        "260c": "date",
+        "264c": "date",
+        "041a": "language",
+    },
+    **{"520a": "description", "650a": "subject", "653a": "subject", "020a": "identifier"},
+}
+"""Subfields of MARC 21 by the element of Dublin Core that says the same."""
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+"""A tag of HTML, which abstracts have."""
+_DAY = re.compile(r"\d{4}(-\d\d(-\d\d)?)?")
 _SHAPE = '{"id": "VARCHAR", "records": [{"metadata": "VARCHAR"}]}'
 _ELEMENTS = (
     "flatten(list_transform(read.records, lambda r: regexp_extract_all(r.metadata, "
@@ -67,9 +105,8 @@ _OWN_TEXTS = (
 
 
 def find_title(fields: Fields) -> str | None:
-    """Return the first title of a record in Dublin Core, or its identifier there."""
-    titles = (text for name, text in _dublin_core(fields) if name == "title" and text)
-    return next(titles, None) or fields.get("id")
+    """Return the first title of a record, or its identifier there."""
+    return next(iter(_elements(fields).get("title", ())), None) or fields.get("id")
 
 
 def list_texts(fields: Fields) -> list[str | None]:
@@ -85,6 +122,55 @@ def _dublin_core(fields: Fields) -> list[tuple[str, str]]:
         if isinstance(metadata, str):
             elements += ((n, html.unescape(t).strip()) for n, t in _DUBLIN_CORE.findall(metadata))
     return elements
+
+
+def _elements(fields: Fields) -> dict[str, list[str]]:
+    """Return the texts of a record by element of Dublin Core, of the first format that has some."""
+    entries = [entry for entry in fields.get("records") or () if isinstance(entry, dict)]
+    for entry in sorted(entries, key=lambda entry: entry.get("prefix") != "oai_dc"):
+        texts: dict[str, list[str]] = defaultdict(list)
+        for name, text in _read_metadata(str(entry.get("metadata") or "")):
+            plain = " ".join(_TAG.sub(" ", html.unescape(text)).split())
+            if plain and plain not in texts[name]:
+                texts[name].append(plain)
+        if texts.get("title"):
+            return texts
+    return {}
+
+
+def _read_metadata(xml: str) -> Iterator[tuple[str, str]]:
+    """Yield the elements of XML as those of Dublin Core: of MARC, or of another format."""
+    for tag, subfields in _FIELD.findall(xml):
+        for code, text in _SUBFIELD.findall(subfields):
+            yield _MARC.get(tag + code, ""), text.rstrip(" /:;,.")
+    for name, marked, text in _ELEMENT.findall(xml):
+        yield _WORDS.get(name, name), marked or text
+
+
+def describe_elements(fields: Fields) -> CitedWork:
+    """Return what is cited of a record, as it says itself in Dublin Core or another format."""
+    texts = _elements(fields)
+
+    def first(name: str) -> str:
+        return next(iter(texts.get(name, ())), "")
+
+    days = [match[0] for text in texts.get("date", ()) if (match := _DAY.match(text))]
+    identifiers = texts.get("identifier", ())
+    return CitedWork(
+        tuple(map(LinkedName, texts.get("creator", ()))),
+        tuple(map(LinkedName, texts.get("contributor", ()))),
+        min(days, default=first("date")),
+        "\n".join(texts.get("description", ())),
+        tuple(texts.get("subject", ())),
+        name_rights(texts.get("rights", ())),
+        first("type"),
+        first("language"),
+        first("publisher"),
+        first("source"),
+        url=next((text for text in identifiers if text.startswith(("http://", "https://"))), ""),
+        doi=find_doi(identifiers),
+        identifiers=tuple(map(link_identifier, identifiers)),
+    )
 
 
 def find_prefix(records: Sequence[Fields], prefix: str) -> Sequence[Fields]:
@@ -125,13 +211,19 @@ def make_sample(prefix: str, namespace: str) -> Fields:
     return {"records": [record | {"about": ['<b xmlns="urn:b"/>']}]}
 
 
-def describe(fields: Fields) -> Fields:
-    """Return the properties of an own record in schema.org."""
-    return {
-        "url": fields.get("url"),
-        "description": fields.get("description"),
-        "keywords": fields.get("subjects"),
-    }
+def describe(fields: Fields) -> CitedWork:
+    """Return what is cited of an own record: its declared fields come before its elements."""
+    work = describe_elements(fields)
+    creators = tuple(map(LinkedName, fields.get("creators") or ()))
+    return replace(
+        work,
+        creators=creators or work.creators,
+        date=fields.get("date") or work.date,
+        abstract=fields.get("description") or work.abstract,
+        subjects=tuple(fields.get("subjects") or ()) or work.subjects,
+        type=fields.get("type") or work.type,
+        url=fields.get("url") or work.url,
+    )
 
 
 HARVESTED = ItemKind(
@@ -139,6 +231,10 @@ HARVESTED = ItemKind(
     COLUMNS,
     title=find_title,
     texts=list_texts,
+    authors=lambda fields: [text for name, text in _dublin_core(fields) if name == "creator"],
+    date=lambda fields: describe_elements(fields).date,
+    search_date=lambda fields: None,
+    work=describe_elements,
     table="harvested",
     sql_texts=(_SHAPE, _ELEMENTS.format("title|creator|identifier"), "read.id"),
     in_sitemap=False,
@@ -164,7 +260,8 @@ RECORD = ItemKind(
     date=lambda fields: fields.get("date"),
     table="own_records",
     sql_texts=(_OWN_SHAPE, _OWN_TEXTS, "read.id"),
-    data=describe,
+    work=describe,
+    carded=frozenset(["title", "creators", "date", "subjects", "type", "url", "description"]),
     in_format=select_format,
     sample=make_sample,
     has_offers=True,

@@ -4,7 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from functions.kinds.kind import Fields, ItemKind, source_url
+from functions.kinds.kind import (
+    CitedWork,
+    Fields,
+    ItemKind,
+    LinkedName,
+    find_doi,
+    link_identifier,
+    name_rights,
+    source_url,
+)
 from functions.kinds.templates import markup, redif_fields
 from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest
@@ -16,6 +25,11 @@ REDIF = "urn:x-sheaf:redif:1"
 
 _ELSEWHERE = {"file", "handle", "template-type"}
 """Attributes that pages show in another way."""
+_CARDED = frozenset(
+    {"abstract", "author", "classification-jel", "creation-date", "description", "doi", "editor"}
+    | {"handle", "isbn", "issn", "issue", "journal", "keywords", "language", "month", "name"}
+    | {"number", "pages", "restriction", "series_name", "title", "volume", "year"}
+)
 _STORED = '{"http://a.org/x": "https://a.org/x"}'
 _FIELDS = '{"author": [{"name": ["A. Name"]}], "title": ["A title"], "handle": ["RePEc:cgd:w:1"]}'
 
@@ -94,6 +108,46 @@ def _leave_out_mail(value: Any) -> Any:
     return [*map(_leave_out_mail, value)] if isinstance(value, list) else value
 
 
+def describe(fields: Fields) -> CitedWork:
+    """Return what is cited of a template; authors have the handles of their own templates."""
+    own = fields.get("fields") or {}
+    first, texts = redif_fields.first, redif_fields.texts
+    people = {
+        cluster: tuple(
+            LinkedName(name, next(iter(redif_fields.handles(node, "person")), ""))
+            for node in redif_fields.nodes_of(own, cluster)
+            if (name := first(node, "name"))
+        )
+        for cluster in ("author", "editor")
+    }
+    dois = redif_fields.dois(own)
+    numbers = [f"{name.upper()} {text}" for name in ("isbn", "issn") for text in texts(own, name)]
+    publishers = (*texts(own, "publisher", "name"), *texts(own, "provider", "name"))
+    return CitedWork(
+        people["author"],
+        people["editor"],
+        redif_fields.date(own) or "",
+        "\n".join((*texts(own, "abstract"), *texts(own, "description"))),
+        (*redif_fields.keywords(own), *redif_fields.codes(own)),
+        name_rights(redif_fields.restrictions(own, fields.get("restriction"))),
+        str(fields.get("type") or fields.get("type_written") or ""),
+        first(own, "language") or "",
+        next(iter((*publishers, *(fields.get("provider") or ()))), ""),
+        first(own, "journal", "book-title")
+        or fields.get("journal")
+        or fields.get("series_name")
+        or "",
+        first(own, "volume") or "",
+        first(own, "issue", "number") or "",
+        first(own, "pages") or "",
+        first(own, "issn") or "",
+        first(own, "isbn") or "",
+        next((url for url, _ in list_files(fields)), ""),
+        find_doi(dois),
+        (*map(link_identifier, (fields.get("handle") or "", *dois, *numbers)),),
+    )
+
+
 def find_origin(fields: Fields, place: str) -> tuple[str, str]:
     """Return the file of a template below `place`, the folder of all archives, and its run."""
     return source_url(place, fields["source"], "/"), redif_fields.run_time(fields["tist"])
@@ -146,6 +200,8 @@ TEMPLATE = ItemKind(
         "redif-book": "Book",
         "redif-software": "SoftwareSourceCode",
     },
+    work=describe,
+    carded=_CARDED,
     attributes=list_attributes,
     terms="Obtained from RePEc (http://repec.org), which is to be named as the source, with a link "
     "to it. No charge may be made for it. Who displays it shows Title, Author-Name and "

@@ -1,5 +1,6 @@
 """The captures of a URL, of a host or of a domain: a calendar and a list."""
 
+from calendar import Calendar
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -9,14 +10,17 @@ from functions.content.calendar import MonthCounts
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.terms import NoScope, ResumeKey, Scope
-from functions.site.captures.content_change import MARKED, find_changes, mark_months
+from functions.site.captures.content_change import MARKED, find_changes, list_days, mark_months
 from functions.site.chart import HeatMap, draw_months
 from functions.site.fields import shorten
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.store import engine
 
-_MANY = 100
-"""Captures on a page."""
+_MANY, _FEW = 100, 1_000
+"""Captures on a page, and so many that all are read at once: these have an order of their own."""
+_PAGES = ("text/html", "application/xhtml+xml")
+_AIDS = ("css", "javascript", "ecmascript", "json", "font", "woff")
+"""Media types of pages, and what is in those of files that pages need: lists have these last."""
 _MONTH = "left(fetch_date, 4) || '-' || coalesce(nullif(substr(fetch_date, 6, 2), ''), '01')"
 _LONGEST = 160
 """Characters of a URL in a list: a page should stay below 150 kB."""
@@ -38,15 +42,21 @@ class CaptureLine:
     change: str
     redirect: str | None
     copy: str | None
+    image: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCaptures:
-    """Captures of a page, the key of the next page, and the changes of the calendar's months."""
+    """Captures of a page, the arguments of the next page, and what calendars show.
+
+    `marks` are the changes of months, `days` those of the days of a year or less, if it was asked
+    for.
+    """
 
     lines: Sequence[CaptureLine]
-    more: str | None
+    more: Mapping[str, object]
     marks: Mapping[str, Sequence[str]]
+    days: Mapping[str, Sequence[str]]
 
 
 def show(request: PageRequest) -> SitePage:
@@ -65,9 +75,11 @@ def show(request: PageRequest) -> SitePage:
     since = _read_date(request, "from", "0")
     until = _read_date(request, "to", "9")
     counts = request.parts.calendar.count(request.manifest, scope.ranges)
-    captures = _find(request, scope, since, until)
     filters = {"url": url, "match": scope.match}
+    few = counts.is_whole and counts.total <= _FEW
+    captures = _find(request, scope, since, until, is_few=few)
     marked = {change for changes in captures.marks.values() for change in changes}
+    marked.update(*captures.days.values())
     dates = {name: arguments.get(name) or None for name in ("from", "to")}
     page = request.address.page
     return SitePage(
@@ -82,7 +94,17 @@ def show(request: PageRequest) -> SitePage:
             "legend": [change for change in MARKED if change in marked],
             "query": _query(scope),
             "rows": captures.lines,
-            "more": page("/captures", **filters, **dates, after=captures.more)
+            "days": captures.days,
+            "marks": MARKED,
+            "months": {
+                month: Calendar().monthdayscalendar(int(month[:4]), int(month[5:]))
+                for month in sorted({day[:7] for day in captures.days})
+            },
+            "years": [
+                (year, page("/captures", **filters, **{"from": year, "to": year}))
+                for year in sorted({month // 100 for month in counts.months if month})
+            ],
+            "more": page("/captures", **filters, **dates, **captures.more)
             if captures.more
             else None,
             "span": _write_span(arguments.get("from", ""), arguments.get("to", "")),
@@ -143,9 +165,14 @@ def _write_span(since: str, until: str) -> str:
 
 
 def _read(
-    request: PageRequest, scope: Scope, key: ResumeKey | None, since: int, until: int
+    request: PageRequest,
+    scope: Scope,
+    key: ResumeKey | None,
+    since: int,
+    until: int,
+    most: int = _MANY,
 ) -> tuple[list[CaptureRow], str | None]:
-    """Return captures behind a key, and the key of the next page; None at the end."""
+    """Return up to `most` captures behind a key, and the key of the next; None at the end."""
     assert request.parts.search is not None
     manifest = request.manifest
     after: BytePlace | None = key.place if key else None
@@ -154,45 +181,67 @@ def _read(
         if after is not None and after.surt >= terms.cut_surt(last):
             continue
         page = request.parts.search.page(
-            manifest, first, last, after, _MANY + 1 - len(captures), since, until
+            manifest, first, last, after, most + 1 - len(captures), since, until
         )
         captures += page.captures
         after = page.after
-        if after is not None or len(captures) > _MANY:
+        if after is not None or len(captures) > most:
             break
-    if after is None and len(captures) <= _MANY:
+    if after is None and len(captures) <= most:
         return captures, None
     place = after
-    if place is None or len(captures) > _MANY:  # one more shows that more follow
-        captures = captures[:_MANY]
+    if place is None or len(captures) > most:  # one more shows that more follow
+        captures = captures[:most]
         last_one = captures[-1]
         surt = terms.cut_surt(last_one.surt)
         place = BytePlace(surt, int(last_one.stamp or 0), last_one.position)
     return captures, ResumeKey(place).to_text(manifest.namespace, manifest.store)
 
 
-def _find(request: PageRequest, scope: Scope, since: int, until: int) -> FoundCaptures:
+def _find(
+    request: PageRequest, scope: Scope, since: int, until: int, *, is_few: bool
+) -> FoundCaptures:
     """Return the captures of a page, with what became of their content."""
     manifest, written = request.manifest, request.arguments.get("after", "")
     key = ResumeKey.from_text(written, manifest.namespace, manifest.store)
-    is_limited = since > 0 or until < NEWEST
-    if scope.match == "exact" and key is None:
+    is_exact, is_year = scope.match == "exact", f"{since:014}"[:4] == f"{until:014}"[:4]
+    digits = request.arguments.get("from", "").replace("-", "")[:6]  # a day is seen in its month
+    if is_few and key is None:
         # Those before and behind the dates tell what became of the content.
-        rows, more = _read(request, scope, None, 0, NEWEST)
-        if more is None or not is_limited:
+        rows, more = _read(request, scope, None, 0, NEWEST, _FEW)
+        if more is None:
             changes = find_changes(rows)
-            marks = mark_months(rows, changes) if more is None else {}
-            pairs = zip(rows, changes, strict=True)
-            chosen = [pair for pair in pairs if since <= int(pair[0].stamp or 0) <= until]
-            return FoundCaptures(_describe(request, chosen), more, marks)
+            pairs = [*zip(rows, changes, strict=True)]
+            marks = mark_months(rows, changes) if is_exact else {}
+            shown = [pair for pair in pairs if since <= int(pair[0].stamp or 0) <= until]
+            days = list_days(pairs if is_year else [], digits)
+            if not is_exact:
+                shown.sort(key=lambda pair: _rank(pair[0]))
+            start = request.number("start")
+            following = {"start": start + _MANY} if len(shown) > start + _MANY else {}
+            lines = _describe(request, shown[start : start + _MANY])
+            return FoundCaptures(lines, following, marks, days)
     rows, more = _read(request, scope, key, since, until)
     begun = key.place.surt if key else None
 
     def is_complete(surt: str) -> bool:
         return since == 0 and terms.cut_surt(surt) != begun
 
-    changes = find_changes(rows, is_complete)
-    return FoundCaptures(_describe(request, zip(rows, changes, strict=True)), more, {})
+    pairs = [*zip(rows, find_changes(rows, is_complete), strict=True)]
+    whole = is_year and is_exact and key is None
+    of_year = _read(request, scope, None, since, until, _FEW)[0] if whole else []
+    days = list_days(zip(of_year, find_changes(of_year), strict=True), digits)
+    if not is_exact:
+        pairs.sort(key=lambda pair: _rank(pair[0]))
+    return FoundCaptures(_describe(request, pairs), {"after": more} if more else {}, {}, days)
+
+
+def _rank(row: CaptureRow) -> int:
+    """Return the place of a capture in a list: pages, then other content, then what they need."""
+    type_ = row.mime or row.detected or ""
+    if type_ in _PAGES:
+        return 0 if (row.status or 200) < 300 else 1
+    return 3 if any(part in type_ for part in _AIDS) else 2
 
 
 def _describe(
@@ -216,6 +265,9 @@ def _describe(
                 change,
                 shorten(row.redirect, _LONGEST) if row.redirect else None,
                 copy,
+                request.find_image(
+                    row.url, row.date, row.mime or row.detected or "", row.length, copy
+                ),
             )
         )
     return lines

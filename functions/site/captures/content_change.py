@@ -45,3 +45,13 @@ def mark_months(captures: Sequence[CaptureRow], changes: Sequence[str]) -> Mappi
     for capture, change in zip(captures, changes, strict=True):
         months[f"{capture.stamp[:4]}-{capture.stamp[4:6]}"].add(change)
     return {month: [mark for mark in MARKED if mark in seen] for month, seen in months.items()}
+
+
+def list_days(pairs: Iterable[tuple[CaptureRow, str]], digits: str) -> Mapping[str, list[str]]:
+    """Return the changes of captures by day (`2007-11-05`), of the dates that begin with digits."""
+    days: dict[str, list[str]] = defaultdict(list)
+    for capture, change in pairs:
+        date = (capture.date or "")[:10]
+        if len(date) == len("2007-11-05") and capture.stamp.startswith(digits):
+            days[date].append(change)
+    return days

@@ -159,7 +159,22 @@ def _data(
         data["distribution"] = [_describe_file(file) for file in stored[:_LINKED]]
     if copy is not None and not data.get("distribution") and not kind.is_capture:
         data["distribution"] = {"@type": "DataDownload", "contentUrl": copy}
-    for name, value in kind.data(fields).items():
+    work = kind.work(fields)
+    values: Mapping[str, Any] = {
+        "url": work.url,
+        "description": work.abstract,
+        "license": [licence.link or licence.name for licence in work.licences],
+        "keywords": [*work.subjects],
+        "publisher": work.publisher,
+        "inLanguage": work.language,
+        "encodingFormat": work.type if kind.is_capture else None,
+        "sameAs": f"https://doi.org/{work.doi}" if work.doi else None,
+        "author": [
+            {"@type": "Person", "name": shorten(author.name, _SHORT)}
+            for author in work.creators[:_LINKED]
+        ],
+    }
+    for name, value in values.items():
         most = _MOST.get(name)
         if most and value is not None:
             is_text = isinstance(value, str)
@@ -167,9 +182,6 @@ def _data(
         data[name] = value
     if kind.is_capture:
         data["archivedAt"] = copy
-    if authors := kind.authors(fields):
-        names = (shorten(name, _SHORT) for name in authors[:_LINKED])
-        data["author"] = [{"@type": "Person", "name": name} for name in names]
     if read_date(record):
         data["dateCreated" if kind.is_capture else "datePublished"] = read_date(record)
     return {name: value for name, value in data.items() if value not in (None, "", [])}

@@ -6,7 +6,7 @@ from typing import Any
 from functions.kinds import find_kind
 from functions.reading.repository import ObjectLife, PublishedRecord
 from functions.site.fields import is_web, weigh
-from functions.site.page import PageRequest
+from functions.site.page import IMAGES, LARGEST_IMAGE, PageRequest
 from functions.snapshot import obi
 
 _ROOM = 30_000
@@ -37,6 +37,8 @@ def list_files(
                 "mimetype": media_type,
                 "url": url if is_web(url) else None,
                 "life": life,
+                "bytes": life and life.bytes,
+                "sha256": life and life.digest,
                 "copy": _find_address(request, record, url) if life and life.versions else None,
             }
             for url, media_type in kind.named_files(record.fields)
@@ -79,7 +81,13 @@ def _link_file(
 ) -> dict[str, Any]:
     """Return a file of a dataset with its copy, or with its URL if it is kept elsewhere."""
     if file.get("key"):
-        return {**file, "copy": _find_address(request, record, file["path"])}
+        address = _find_address(request, record, file["path"])
+        image = None
+        if address and address.startswith(f"{request.address.root}/content/"):
+            is_small = (file.get("bytes") or 0) <= LARGEST_IMAGE
+            if is_small and file.get("mimetype") in IMAGES:
+                image = request.address.shorten(address)
+        return {**file, "copy": address, "image": image}
     url = str(file.get("platform_url") or "")
     return {**file, "copy": None, "url": url if is_web(url) else None}
 

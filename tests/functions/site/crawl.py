@@ -12,6 +12,8 @@ ROOT = "https://oai.example.org"
 LARGEST = 150_000
 VOID = {"script": "src", "img": "src", "link": "href", "iframe": "src", "object": "data"}
 
+_FILES = (".atom", "ld", ".csv", ".json", ".bib", ".ris")
+
 
 @dataclass
 class Visit:
@@ -78,7 +80,7 @@ class Crawl:
                 if not own or parts.path.startswith(("/content", "/web", "/cdx", "/timemap")):
                     continue
                 target = parts.path + (f"?{parts.query}" if parts.query else "")
-                if parts.path == "/oai" or parts.path.endswith((".atom", "ld", ".csv", ".json")):
+                if parts.path == "/oai" or parts.path.endswith(_FILES):
                     reply = self.client.raw(parts.query, path=parts.path)
                     assert reply["statusCode"] == 200, link
                 elif target not in self.visits:
