@@ -14,14 +14,12 @@ from functions.site.captures.content_change import MARKED, find_changes, list_da
 from functions.site.chart import HeatMap, draw_months
 from functions.site.fields import shorten
 from functions.site.page import PageError, PageRequest, SitePage
-from functions.store import engine
 
 _MANY, _FEW = 100, 1_000
 """Captures on a page, and so many that all are read at once: these have an order of their own."""
 _PAGES = ("text/html", "application/xhtml+xml")
 _AIDS = ("css", "javascript", "ecmascript", "json", "font", "woff")
 """Media types of pages, and what is in those of files that pages need: lists have these last."""
-_MONTH = "left(fetch_date, 4) || '-' || coalesce(nullif(substr(fetch_date, 6, 2), ''), '01')"
 _LONGEST = 160
 """Characters of a URL in a list: a page should stay below 150 kB."""
 
@@ -92,7 +90,6 @@ def show(request: PageRequest) -> SitePage:
             "counts": counts,
             "map": _draw(request, counts, filters, captures.marks),
             "legend": [change for change in MARKED if change in marked],
-            "query": _query(scope),
             "rows": captures.lines,
             "days": captures.days,
             "marks": MARKED,
@@ -116,18 +113,6 @@ def show(request: PageRequest) -> SitePage:
             ],
             "indexes": _list_indexes(request, scope),
         },
-    )
-
-
-def _query(scope: Scope) -> str:
-    """Return the statement that counts the captures by month."""
-    bounds = " OR ".join(
-        f"url_surtkey >= {engine.quote(first)} AND url_surtkey < {engine.quote(last)}"
-        for first, last in scope.ranges
-    )
-    return (
-        f"SELECT {_MONTH} AS month, count(*) AS captures FROM captures "
-        f"WHERE ({bounds}) AND fetch_date != '' GROUP BY ALL ORDER BY month DESC"
     )
 
 
