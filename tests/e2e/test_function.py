@@ -313,7 +313,12 @@ def test_after_a_request_that_hung_in_the_bucket_the_next_is_answered(
     published.proxy.fault = lambda seen: fault if where in seen.key else None
     hung = [one for one in published.proxy.seen if where in one.key]
     answer = in_time(instance, http(LIST), Context(2.5))
-    assert (answer["statusCode"], answer["headers"]["Retry-After"]) == (503, "30")
+    # A pointer that was read before stands in for one that does not come.
+    first = 200 if where == "current.json" else 503
+    assert (answer["statusCode"], answer["headers"].get("Retry-After", "")) == (
+        first,
+        "30" if first == 503 else "",
+    )
     assert len([one for one in published.proxy.seen if where in one.key]) > len(hung)
     published.proxy.fault = lambda seen: None
     for _ in range(3):
@@ -322,7 +327,7 @@ def test_after_a_request_that_hung_in_the_bucket_the_next_is_answered(
         assert content(answer).count(b"<record>") == 10
     assert len(published.held()) == 1
     statuses = [json.loads(line)["status"] for line in published.lines]
-    assert statuses == [503, 200, 200, 200]
+    assert statuses == [first, 200, 200, 200]
 
 
 @in_real_time
@@ -334,11 +339,11 @@ def test_a_statement_that_hangs_is_interrupted(published: Lambda) -> None:
     file = next(iter(catalogue.files(manifest, "records")))
     sql = "SELECT $file, sum(hash(a.range * b.range)) FROM range(100000000) a, range(100000000) b"
 
-    def hang() -> Any:
+    def hang(number: int) -> Any:
         return files.rows(sql, file)
 
-    serving._repository.pointer = hang  # type: ignore[method-assign]
-    assert in_time(instance, IDENTIFY, Context(2.5))["statusCode"] == 503
+    serving._repository.manifest = hang  # type: ignore[method-assign]
+    assert in_time(instance, http(LIST), Context(2.5))["statusCode"] == 503
     assert ended("sheaf-answer", 5)
     assert published.held() == []
     assert in_time(instance, IDENTIFY, Context())["statusCode"] == 200
@@ -458,6 +463,6 @@ def test_the_handler_itself_in_a_process_of_its_own(published: Lambda) -> None:
     # A first page loads and compiles only what a list needs: no page, search or other kind.
     own = [name for name in told["modules"] if name.startswith("functions.")]
     assert not [n for n in own if n.startswith(("functions.content", "functions.search"))]
-    assert (len(own) <= 90, "functions.site.site" in own) == (True, False)
+    assert (len(own) <= 91, "functions.site.site" in own) == (True, False)
     assert told["loops"] == [["oai/record.xml", "crosswalks/capture-oai_dc.xml"]]
     assert done.stderr == ""
