@@ -267,7 +267,7 @@ PAGES = {
     # for each run of the log, of which there are two here.
     ("/", ""): 6,  # the figures, the newest records and the sets at the top
     ("/charts", ""): 3,
-    ("/record", "id={identifier}"): 5,
+    ("/record", "id={identifier}"): 6,  # one for the captures before and behind it
     ("/captures", "url=http://h3.cz/703&match=exact"): 5,
     ("/checks", ""): 3,
     ("/publishes", ""): 3,
