@@ -73,4 +73,7 @@ def _delete_bucket(client: Any, bucket: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(0 if deleted(sys.argv[1]) else 1)
+    try:
+        sys.exit(0 if deleted(sys.argv[1]) else 1)
+    except (BotoCoreError, ClientError) as error:
+        sys.exit(f"{sys.argv[1]} is not deleted: {error}")
