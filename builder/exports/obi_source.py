@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError
-from builder.obi.content import FILE, SOURCE, TEMPLATE, ExchangeRow, Redirect, Version
+from builder.obi.content import FILE, ExchangeRow, Redirect, Version
 from builder.obi.history import IMPORT
 from builder.obi.log import read_rows
 from builder.obi.replay import fold
@@ -26,13 +26,13 @@ from functions.snapshot.store import Reader, Writer
 from functions.store import engine
 
 _MEMBERS = [field.name for field in fields(Version)]
-COLUMNS = ", ".join(f"v.{name}" for name in _MEMBERS)
-"""The columns of a version `v`, in the order of `parse_logged`."""
+_COLUMNS = ", ".join(f"v.{name}" for name in _MEMBERS)
+"""The columns of a version `v`, in the order of `_parse_logged`."""
 _VERSIONS = (
     "SELECT v.tist, CASE WHEN what IS NULL THEN 'noted' WHEN again THEN what || ' again' "
-    f"ELSE what END, {COLUMNS} "
+    f"ELSE what END, {_COLUMNS} "
     "FROM version v LEFT JOIN incidence USING (tist, id, kind) "
-    "WHERE kind IN (SELECT unnest($kinds)) ORDER BY v.id, kind, tist"
+    "ORDER BY v.id, kind, tist"
 )
 _CAPTURES = (
     '(SELECT tist, id, "at" AS second FROM logged JOIN run USING (tist) '
@@ -41,8 +41,6 @@ _CAPTURES = (
 _NO_CAPTURES = "(SELECT NULL::BIGINT AS second) c ON false"
 RUNS = {"--run TIST... as runs": "only this run; may be repeated"}
 """The option that selects runs, for builder.arguments.declare."""
-KINDS = (TEMPLATE, FILE, SOURCE)
-"""All classes of objects."""
 _ROWS = 1024  # fetched at a time
 Opened = tuple[Sequence[Committed], engine.Connection]
 
@@ -79,20 +77,15 @@ def to_date(tist: int) -> str:
     return instant.to_text(datetime.fromtimestamp(tist, UTC))
 
 
-def count_objects(connection: engine.Connection, kinds: Sequence[str] = KINDS) -> int:
-    """Return the number of objects of some classes in the replay tables."""
-    statement = (
-        "SELECT count(DISTINCT (id, kind)) FROM version WHERE kind IN (SELECT unnest($kinds))"
-    )
-    ((count,),) = fetch_rows(connection, statement, {"kinds": list(kinds)})
+def count_objects(connection: engine.Connection) -> int:
+    """Return the number of objects in the replay tables."""
+    ((count,),) = _fetch_rows(connection, "SELECT count(DISTINCT (id, kind)) FROM version")
     return int(count)
 
 
-def list_objects(
-    connection: engine.Connection, kinds: Sequence[str] = KINDS
-) -> Iterator[StoredObject]:
-    """Yield the objects of some classes in the replay tables, by id and class."""
-    noted = map(parse_logged, fetch_rows(connection, _VERSIONS, {"kinds": list(kinds)}))
+def list_objects(connection: engine.Connection) -> Iterator[StoredObject]:
+    """Yield the objects in the replay tables, by id and class."""
+    noted = map(_parse_logged, _fetch_rows(connection, _VERSIONS))
     for (identifier, kind), versions in groupby(noted, lambda n: (n.version.id, n.version.kind)):
         yield StoredObject(identifier, kind, tuple(versions))
 
@@ -101,12 +94,12 @@ def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, 
     """Yield the keys that a run stored, each with its version (None for a redirect)."""
     redirects = "SELECT key FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
     versions = (
-        f"SELECT v.tist, '', {COLUMNS} FROM version v SEMI JOIN (FROM logged WHERE run = $run "
+        f"SELECT v.tist, '', {_COLUMNS} FROM version v SEMI JOIN (FROM logged WHERE run = $run "
         "AND row = 'version') l USING (tist, id, kind) ORDER BY v.key"
     )
-    for (where,) in fetch_rows(connection, redirects, {"run": run}):
+    for (where,) in _fetch_rows(connection, redirects, {"run": run}):
         yield where, None
-    for noted in map(parse_logged, fetch_rows(connection, versions, {"run": run})):
+    for noted in map(_parse_logged, _fetch_rows(connection, versions, {"run": run})):
         yield noted.version.key, noted.version
 
 
@@ -115,7 +108,7 @@ def gather_runs(connection: engine.Connection) -> set[int]:
     statement = " UNION ".join(
         f"SELECT tist FROM {table} WHERE kind = $kind" for table in ("version", "seen")
     )
-    return {run for (run,) in fetch_rows(connection, statement, {"kind": FILE})}
+    return {run for (run,) in _fetch_rows(connection, statement, {"kind": FILE})}
 
 
 def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]:
@@ -124,17 +117,17 @@ def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]
     Its `tist` is that of the run or, for an unchanged file, that of an earlier run.
     """
     values = {"kind": FILE, "run": run}
-    ((imports,),) = fetch_rows(connection, f"SELECT EXISTS (FROM run WHERE kind = '{IMPORT}')")
+    ((imports,),) = _fetch_rows(connection, f"SELECT EXISTS (FROM run WHERE kind = '{IMPORT}')")
     captured = f"{_CAPTURES} c ON c.tist = v.tist AND c.id = v.id" if imports else _NO_CAPTURES
     statement = (
-        f"SELECT v.tist, '', {COLUMNS}, c.second FROM version v JOIN ("
+        f"SELECT v.tist, '', {_COLUMNS}, c.second FROM version v JOIN ("
         "SELECT id FROM version WHERE kind = $kind AND tist = $run "
         "UNION SELECT id FROM seen WHERE kind = $kind AND tist = $run) s ON s.id = v.id "
         f"LEFT JOIN {captured} WHERE v.kind = $kind AND v.tist <= $run "
         "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
     )
-    for *row, second in fetch_rows(connection, statement, values):
-        yield replace(parse_logged(tuple(row)), captured=second)
+    for *row, second in _fetch_rows(connection, statement, values):
+        yield replace(_parse_logged(tuple(row)), captured=second)
 
 
 def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:
@@ -159,7 +152,7 @@ def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:
             )
 
 
-def fetch_rows(
+def _fetch_rows(
     connection: engine.Connection, statement: str, values: dict[str, Any] | None = None
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query on the replay tables, some at a time."""
@@ -169,7 +162,7 @@ def fetch_rows(
             yield from rows
 
 
-def parse_logged(row: tuple[Any, ...]) -> LoggedObject:
+def _parse_logged(row: tuple[Any, ...]) -> LoggedObject:
     """Return the object of a row: its run, what happened, and the columns of its version."""
     members = dict(zip(_MEMBERS, row[2:], strict=True))
     return LoggedObject(

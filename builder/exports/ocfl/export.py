@@ -8,12 +8,11 @@ from itertools import chain
 from builder.arguments import declare
 from builder.exports import obi_source
 from builder.exports.archived_content import add_datasets, open_content, report_folders
-from builder.exports.ocfl import root, series_objects
+from builder.exports.ocfl import root
 from builder.exports.ocfl.dataset_objects import DatasetObject
 from builder.exports.ocfl.obi_objects import ObiObject
 from builder.exports.ocfl.root import OcflSource
 from builder.exports.staging import target_path
-from builder.obi.content import FILE
 from builder.progress import ProgressBar
 from builder.store.context import Context
 from builder.text import tally
@@ -21,12 +20,7 @@ from builder.text import tally
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    meanings = {
-        "dir DIR": "the OCFL storage root",
-        "--by BY": "one object for all templates of a series "
-        "or of an archive (default: one for each template)",
-    }
-    declare(parser, meanings, by={"choices": tuple(series_objects.BY), "metavar": None})
+    declare(parser, {"dir DIR": "the OCFL storage root"})
     add_datasets(parser)
 
 
@@ -41,15 +35,10 @@ def run(context: Context) -> int:
     with open_content(context) as (opened, datasets):
         sources: Iterator[OcflSource] = iter(())
         count = 0
-        by = context.arguments.by
-        if opened and by:
-            sources = series_objects.list_sources(context.store, opened[1], by)
-            count = series_objects.count_objects(opened[1], by)
         if opened:
-            kinds = (FILE,) if by else obi_source.KINDS
-            stored = obi_source.list_objects(opened[1], kinds)
-            sources = chain(sources, (ObiObject(context.store, each) for each in stored))
-            count += obi_source.count_objects(opened[1], kinds)
+            stored = obi_source.list_objects(opened[1])
+            sources = (ObiObject(context.store, each) for each in stored)
+            count = obi_source.count_objects(opened[1])
         if datasets:
             objects = (DatasetObject(*v, datasets.pack) for v in datasets.versions.items())
             sources = chain(sources, objects)
