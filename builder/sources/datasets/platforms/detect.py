@@ -33,7 +33,6 @@ from builder.sources.datasets.platforms.pages.head import read_biblio
 from builder.sources.datasets.platforms.pages.webpage import Webpage
 from builder.sources.datasets.platforms.pangaea import Pangaea
 from builder.sources.datasets.platforms.repositories.dataone import DataOne
-from builder.sources.datasets.platforms.repositories.openicpsr import OpenIcpsr
 from builder.sources.datasets.platforms.repositories.sciencebase import ScienceBase
 from builder.sources.datasets.protocols import Api, FilesetError, FilesetPlatformHelper
 from functions.snapshot.instant import to_digits
@@ -144,7 +143,6 @@ PLATFORMS: tuple[FilesetPlatformHelper, ...] = (
     Pangaea(),
     DataOne(),
     ScienceBase(),
-    OpenIcpsr(),
     HuggingFace(),
     GitHub(),
     GitLab(),

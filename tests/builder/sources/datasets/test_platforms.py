@@ -50,7 +50,6 @@ MODULES = [
         "huggingface",
         "inveniordm",
         "mendeley",
-        "openicpsr",
         "osf",
         "pangaea",
         "sciencebase",
@@ -150,7 +149,7 @@ def test_a_ckan_that_no_list_names_is_shown_by_its_api(root: str) -> None:
     assert probe(DatasetResource(url=f"{url}/resource/r-1"), Pages({api: ckan()})) is None
 
 
-@pytest.mark.parametrize("name", sorted(SITES.keys() - {"openicpsr"}))
+@pytest.mark.parametrize("name", sorted(SITES))
 def test_a_dataset_is_detected_and_read_over_the_wire(
     name: str, server: Server, tmp_path: Path
 ) -> None:
