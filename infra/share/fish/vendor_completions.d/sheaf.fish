@@ -51,7 +51,7 @@ function _shtab_sheaf_using
 end
 
 set -g _shtab_sheaf_commands init demo ingest redif crosswalk gather fileset harvest check publish update serve router replay 'replay install' query status withdraw reinstate expire verify prove copy export 'export ocfl' 'export bagit' 'export rocrate' 'export warc' 'export wacz' 'export cdxj' 'export dedupe' 'export parquet' 'export jsonl' 'export oai' 'export site' restore obi
-set -g _shtab_sheaf_opts_with_value --abandon --accept-loss --access-log --against --as-of --base --base-url --bundle --by --bytes --checkpoint --chunk --collection --compare --compression --config --contact --dataset --digest --email --encoding --engine --every --file --files-from --folder --format --from --header --host --html --identifier --index --jobs --keep --key --kind --licence --limit --max-bytes --name --namespace --new-key --older-than --only --overlap --part --part-bytes --part-records --port --prefix --profile --publisher --queue --reason --record --root --run --sample --scheduler --seconds --seed --set --since --site --status --store --tist --title --to --until --url --url-prefix --version --view --where --work -f
+set -g _shtab_sheaf_opts_with_value --abandon --accept-loss --access-log --against --as-of --base --base-url --bundle --bytes --checkpoint --chunk --collection --compare --compression --config --contact --dataset --digest --email --encoding --engine --every --file --files-from --folder --format --from --header --host --html --identifier --index --jobs --keep --key --kind --licence --limit --max-bytes --name --namespace --new-key --older-than --only --overlap --part --part-bytes --part-records --port --prefix --profile --publisher --queue --reason --record --root --run --sample --scheduler --seconds --seed --set --since --site --status --store --tist --title --to --until --url --url-prefix --version --view --where --work -f
 
 complete -c sheaf -e
 complete -c sheaf -f
@@ -297,7 +297,6 @@ complete -c sheaf -n '_shtab_sheaf_using export ocfl' -s h -l help -d 'show this
 complete -c sheaf -n '_shtab_sheaf_using export ocfl' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'the store: a folder or s3://bucket/prefix; https://... to read only (default: store.uri)'
 complete -c sheaf -n '_shtab_sheaf_using export ocfl' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'configuration (default: sheaf.toml)'
 complete -c sheaf -n '_shtab_sheaf_using export ocfl' -l json -d 'print JSON only: a document, or one object per line'
-complete -c sheaf -n '_shtab_sheaf_using export ocfl' -l by -xka "series archive" -d 'one object for all templates of a series or of an archive (default: one for each template)'
 complete -c sheaf -n '_shtab_sheaf_using export ocfl' -l set -x -d 'only datasets of this set and its subsets'
 complete -c sheaf -n '_shtab_sheaf_using export ocfl' -l dataset -x -d 'only this dataset, by its DOI or identifier; may be repeated'
 complete -c sheaf -n '_shtab_sheaf_using export ocfl; and test $_shtab_sheaf_npos -eq 0' -ka "(__fish_complete_directories)" -d 'the OCFL storage root'
