@@ -75,9 +75,6 @@ MEMBER_IMPORTS = {
     "builder.exports.site": {
         "builder.outputs.site",
     },
-    "builder.exports.ocfl": {
-        "builder.sources.redif",
-    },
     "builder.exports.restore": {
         "builder.sources.datasets",
     },
