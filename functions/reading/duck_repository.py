@@ -10,9 +10,8 @@ from typing import Any
 from functions.kinds import IN_FORMATS, find_kind
 from functions.reading import record_rows
 from functions.reading.figures import FigureTable
-from functions.reading.record_filter import write_conditions
 from functions.reading.record_rows import DOCUMENT, DocumentPage, Page, Range
-from functions.reading.repository import ObjectLife, PublishedRecord, RecordFilter, RecordSelection
+from functions.reading.repository import ObjectLife, PublishedRecord, RecordSelection
 from functions.reading.sets import SetTable
 from functions.reading.singles import SingleVersions
 from functions.snapshot import oai_name, schema
@@ -309,9 +308,12 @@ class DuckRepository:
             conditions.append("listing = $set" if part.copied else _IN_SET)
             values["set"] = selection.set
         conditions += _came_in_format(selection, names, values)
-        for condition, parameter in write_conditions(selection.filter or RecordFilter()):
-            conditions.append(condition)
-            values |= parameter
+        if selection.filter is not None:
+            from functions.reading.record_filter import write_conditions  # no harvest has a filter
+
+            for condition, parameter in write_conditions(selection.filter):
+                conditions.append(condition)
+                values |= parameter
         dead = [self._files.path(file) for file, _ in self._dead(manifest, first, last)]
         if dead:
             conditions.append(_LIVE)

@@ -463,6 +463,6 @@ def test_the_handler_itself_in_a_process_of_its_own(published: Lambda) -> None:
     # A first page loads and compiles only what a list needs: no page, search or other kind.
     own = [name for name in told["modules"] if name.startswith("functions.")]
     assert not [n for n in own if n.startswith(("functions.content", "functions.search"))]
-    assert (len(own) <= 91, "functions.site.site" in own) == (True, False)
+    assert (len(own) <= 90, "functions.site.site" in own) == (True, False)
     assert told["loops"] == [["oai/record.xml", "crosswalks/capture-oai_dc.xml"]]
     assert done.stderr == ""
