@@ -61,19 +61,12 @@ are for the next ingest and publish alone.
 _DUBLIN_CORE = re.compile(
     r"<(?:[\w\x80-\U0010ffff]+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<"
 )
-_ELEMENT = re.compile(
-    r"<(?:[\w\x80-\U0010ffff]+:)?(\w+)(?:\s[^>]*)?>(?:<!\[CDATA\[(.*?)\]\]>|([^<]*))</", re.DOTALL
-)
 _WORDS = {
     **{"creatorName": "creator", "namePart": "creator", "abstract": "description"},
     **{"publicationYear": "date", "dateIssued": "date", "topic": "subject"},
     **{"languageTerm": "language", "issued": "date", "accessCondition": "rights"},
 }
 """Elements of DataCite, MODS and qualified Dublin Core, by what says the same in Dublin Core."""
-_FIELD = re.compile(
-    r"<(?:\w+:)?datafield\s[^>]*tag=[\"'](\d{3})[\"'][^>]*>(.*?)</(?:\w+:)?datafield>", re.DOTALL
-)
-_SUBFIELD = re.compile(r"<(?:\w+:)?subfield\s[^>]*code=[\"'](\w)[\"'][^>]*>([^<]*)<")
 _MARC = {
     **{"100a": "creator", "110a": "creator", "700a": "creator", "245a": "title", "245b": "title"},
     **{
@@ -128,23 +121,37 @@ def _elements(fields: Fields) -> dict[str, list[str]]:
     """Return the texts of a record by element of Dublin Core, of the first format that has some."""
     entries = [entry for entry in fields.get("records") or () if isinstance(entry, dict)]
     for entry in sorted(entries, key=lambda entry: entry.get("prefix") != "oai_dc"):
-        texts: dict[str, list[str]] = defaultdict(list)
+        texts: dict[str, dict[str, None]] = defaultdict(dict)
         for name, text in _read_metadata(str(entry.get("metadata") or "")):
-            plain = " ".join(_TAG.sub(" ", html.unescape(text)).split())
-            if plain and plain not in texts[name]:
-                texts[name].append(plain)
+            plain = " ".join(html.unescape(_TAG.sub(" ", text)).split())
+            if plain:
+                texts[name][plain] = None
         if texts.get("title"):
-            return texts
+            return {name: [*values] for name, values in texts.items()}
     return {}
 
 
 def _read_metadata(xml: str) -> Iterator[tuple[str, str]]:
-    """Yield the elements of XML as those of Dublin Core: of MARC, or of another format."""
-    for tag, subfields in _FIELD.findall(xml):
-        for code, text in _SUBFIELD.findall(subfields):
-            yield _MARC.get(tag + code, ""), text.rstrip(" /:;,.")
-    for name, marked, text in _ELEMENT.findall(xml):
-        yield _WORDS.get(name, name), marked or text
+    """Yield the elements of XML that have texts alone, by their names in Dublin Core.
+
+    XML that is not well-formed has none. Expat bounds what entities become.
+    """
+    from xml.etree import ElementTree  # a cold start to a list has no time for it
+
+    try:
+        root = ElementTree.fromstring(xml)
+    except ElementTree.ParseError:
+        return
+    tag = ""
+    for element in root.iter():
+        name = element.tag.rpartition("}")[2]
+        if name == "datafield":
+            tag = element.get("tag", "")
+        elif name == "subfield":
+            word = _MARC.get(tag + element.get("code", ""), "")
+            yield word, (element.text or "").rstrip(" /:;,.")
+        elif not len(element):
+            yield _WORDS.get(name, name), element.text or ""
 
 
 def describe_elements(fields: Fields) -> CitedWork:

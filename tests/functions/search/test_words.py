@@ -222,7 +222,7 @@ def test_the_words_of_other_items(tmp_path: Path) -> None:
     dataset = {"title": "Soil", "creators": [{"name": "Doe"}], "doi": "10.5/x", "published": "2011"}
     found = cut(tmp_path, [("fileset", None, None, None, json.dumps(dataset))])
     assert {word.rstrip("\1") for word, _ in found} == {"soil", "doe", "10", "5", "x", "oai", "1"}
-    xml = "<oai_dc:dc><dc:creator>B</dc:creator><dc:title>A &amp; Z</dc:title></oai_dc:dc>"
+    xml = '<dc xmlns:dc="urn:dc"><dc:creator>B</dc:creator><dc:title>A &amp; Z</dc:title></dc>'
     assert HARVESTED.title({"id": "oai:x:9", "records": [{"metadata": xml}]}) == "A & Z"
     assert TEMPLATE.date({"fields": {"creation-date": ["2007-05"]}}) == "2007-05"
 

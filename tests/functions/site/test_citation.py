@@ -57,7 +57,9 @@ DATASET: Mapping[str, Any] = {
     "files": [{"path": "a.png", "key": "k", "mimetype": "image/png", "bytes": 9}],
 }
 DUBLIN_CORE = (
-    "<oai_dc:dc><dc:title>Bees</dc:title><dc:creator>Novák, Jan</dc:creator>"
+    '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/"'
+    ' xmlns:dc="http://purl.org/dc/elements/1.1/"><!-- <dc:title>Not this</dc:title> -->'
+    "<dc:title>Bees</dc:title><dc:creator>Novák, Jan</dc:creator>"
     "<dc:date>2020-02-01T00:00:00Z</dc:date><dc:date>1998-05</dc:date>"
     "<dc:description><![CDATA[<p>Of bees.</p>]]></dc:description>"
     "<dc:subject>honey &amp; wax</dc:subject>"
@@ -204,6 +206,14 @@ def test_a_harvested_record_says_who_when_and_what(metadata: str) -> None:
         assert work.subjects == ("honey & wax",)
         assert work.licences == (LinkedName(RIGHTS, RIGHTS),)
         assert work.doi == "10.1234/bees"
+
+
+def test_a_large_record_is_read_once_and_a_broken_one_not_at_all() -> None:
+    many = "".join(f"<a><![CDATA[]]>{n}</a>" for n in range(50_000))  # a search for ends took hours
+    entry = {"prefix": "x", "metadata": f"<r><title>Bees</title>{many}</r>"}
+    assert find_kind("harvested").title({"records": [entry], "id": "1"}) == "Bees"
+    entry = {"prefix": "x", "metadata": "<r><title>Bees</title>"}
+    assert find_kind("harvested").title({"records": [entry], "id": "1"}) == "1"
 
 
 def test_the_card_of_a_harvested_record_names_its_rights() -> None:
