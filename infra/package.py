@@ -67,11 +67,12 @@ FUNCTIONS = {
         ("functions", "templates"),
         (
             *(*_NEVER, *_DUCKDB, "zstandard/*cffi*"),
-            # Of archives, the pages know digests; of the content's room, how captures are found.
+            # Of archives, the pages know digests; of the content's room, how captures and those
+            # beside them are found.
             *("functions/archive/[cgimrsz]*", "functions/content/replay/[!_r]*"),
             *(
                 f"functions/content/{name}*"
-                for name in ("[amoq]", "cdx", "cont", "fun", "ha", "he", "nei", "rep[!l]", "sto")
+                for name in ("[amoq]", "cdx", "cont", "fun", "ha", "rep[!l]", "sto")
             ),
             "functions/content/replay/re[fp]*",
         ),

@@ -9,10 +9,14 @@ cd "$(dirname "$0")/.."
 PYTHON=.venv/bin/python TOOLS=.places
 PINS=(infra/requirements-places.txt infra/requirements-ministack.txt)
 
-[ -x "$PYTHON" ] || {
-  echo "SKIPPED: other places are NOT proved here: there is no $PYTHON (make .venv/.ready)" >&2
+skip() {
+  echo "SKIPPED: other places are NOT proved here: $1" >&2
   exit 0
 }
+
+[ -x "$PYTHON" ] || skip "there is no $PYTHON (make .venv/.ready)"
+[ -n "$(type -p radosgw apt-get pip || true)" ] ||
+  skip "there is no radosgw, and neither apt-get nor pip, which install places"
 if ! command -v radosgw > /dev/null && command -v apt-get > /dev/null; then
   echo "installing Ceph ..." >&2
   { apt-get update -qq && apt-get install -y -qq --no-install-recommends \

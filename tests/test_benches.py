@@ -11,6 +11,7 @@ from bench.harvest import published
 ROOT = Path(__file__).parents[1]
 BENCHES = {
     # module: its arguments, of which FOLDER is an empty folder and STORE a published store
+    "ceiling": "RatePerSecond=2",
     "change": "--captures 2000 --small 2",
     "client": "--help",
     "cold": "--captures 13000 --runs 1",

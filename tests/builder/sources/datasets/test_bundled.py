@@ -22,8 +22,9 @@ from tests.bucket import Bucket, administrator
 from tests.builder.sources.datasets.body import Body, Generated, digest, zipped
 from tests.builder.sources.datasets.body import whole as body_of
 from tests.builder.sources.datasets.server import Server, served, then
-from tests.builder.sources.datasets.test_s3 import HOST, dangling, item_of, objects
+from tests.builder.sources.datasets.test_s3 import HOST, item_of, objects
 from tests.builder.sources.datasets.world import World
+from tests.builder.store.test_creating import dangling
 from tests.memory import at_most
 
 pytestmark = pytest.mark.shared(3)

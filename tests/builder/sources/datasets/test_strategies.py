@@ -18,8 +18,9 @@ from tests.builder.sources.datasets.body import digest, whole, zipped
 from tests.builder.sources.datasets.ias3 import KEYS, Internet, internet
 from tests.builder.sources.datasets.server import Server, endless, html, served, status
 from tests.builder.sources.datasets.test_bundled import ALL, SMALL, foreign
-from tests.builder.sources.datasets.test_s3 import BODIES, HOST, dangling, item_of
+from tests.builder.sources.datasets.test_s3 import BODIES, HOST, item_of
 from tests.builder.sources.datasets.world import world
+from tests.builder.store.test_creating import dangling
 
 pytestmark = pytest.mark.shared(3)
 
