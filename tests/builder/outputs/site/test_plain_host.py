@@ -34,7 +34,7 @@ PLAIN = {
     "SHEAF_SITE_GATEWAY": "http://gateway.org/oai/",
 }
 SCHEMA = Path(__file__).parents[3] / "schemas/static-repository.rng"
-EXAMPLE = Path("/tmp/shared/data/records/static-repository")
+EXAMPLE = Path(__file__).parents[5] / "shared" / "data" / "records" / "static-repository"
 _LINK = re.compile(rb"""(?:\s(?:href|src|srcset|action)=|url\()["']?([^"'\s>)]*)""")
 _OWN = re.compile(rb"https://a\.github\.io[^\"'\s<>&]*")
 _ID = re.compile(rb"<id>[^<]*</id>")
