@@ -47,7 +47,10 @@ class Contents:
 
 _NEVER = (
     *("*/__pycache__", "*.pyi", "*/py.typed", "bin", "_duckdb-stubs", "adbc_driver_duckdb"),
-    *("templates/check", "templates/routers"),
+    *("templates/check", "templates/routers", "templates/README.md"),
+    # Nothing imports these by itself.
+    *("jinja2/ext.py", "jinja2/nativetypes.py", "jinja2/sandbox.py"),
+    *("obstore/auth", "obstore/fsspec.py"),
 )
 _DUCKDB = ("duckdb/experimental", "duckdb/query_graph", "duckdb/polars_io.py")
 # What pyarrow speaks with others by, and what it is built by. The libraries that are left need
@@ -75,6 +78,7 @@ FUNCTIONS = {
                 for name in ("[amoq]", "cdx", "cont", "fun", "ha", "rep[!l]", "sto")
             ),
             "functions/content/replay/re[fp]*",
+            *("functions/site/server*", "functions/*/redirects*", "functions/snapshot/site_names*"),
         ),
     ),
     # The decoders are of captures' own codings; what is not in them is answered as it is stored.
