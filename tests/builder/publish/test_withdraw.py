@@ -225,7 +225,7 @@ def test_purging_retires_just_the_snapshots_that_show_it(world: World) -> None:
     # Withdrawn before, purged later, as after a purge that was cut off.
     by_prefix = Selection(url_prefix="http://h4.example.cz/4")
     assert world.withdraw(by_prefix).identifiers == (name(4),)
-    with pytest.raises(NothingSelectedError, match="already withdrawn item by identifier"):
+    with pytest.raises(NothingSelectedError, match="withdrawn already is selected by identifier"):
         world.withdraw(by_prefix, purge=True)  # a tombstone has no URL any more
     assert world.withdraw(name(4), purge=True).retired == (1, 3)
     assert snapshots(world.store) == [4]
