@@ -56,6 +56,8 @@ def environment(service: str) -> dict[str, str]:
 
 def test_settings_commands_and_ports_are_real() -> None:
     assert sorted(OURS) == ["sheaf", "update"]
+    long = [name for name, service in SERVICES.items() if "profiles" not in service]
+    assert {SERVICES[name]["restart"] for name in long} == {"unless-stopped"}
     for name in OURS:
         variables = {k: v for k, v in environment(name).items() if k.startswith("SHEAF_")}
         settings = configuration.parse("", variables)  # which refuses what it does not know
@@ -92,22 +94,30 @@ def ask(url: str, host: str = "") -> tuple[int, bytes]:
 def run(
     line: list[object], variables: Mapping[str, str], log: Path, ready: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a service as a process, once an address of it answers."""
+    """Run a service as a process, once an address of it answers.
+
+    As compose does, it starts one again that ends: SeaweedFS is healthy before it has its bucket.
+    """
     own = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "SHEAF_"))}
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*map(str, line)],
-            env={**own, **variables},
-            stdout=output,
-            stderr=output,
-            cwd=log.parent,
-        )
+
+    def start() -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [*map(str, line)],
+                env={**own, **variables},
+                stdout=output,
+                stderr=output,
+                cwd=log.parent,
+            )
+
+    process = start()
     try:
         end = time.monotonic() + SECONDS
         while not ask(ready)[0]:
-            assert process.poll() is None, log.read_text()
             assert time.monotonic() < end, log.read_text()
             time.sleep(0.1)
+            if process.poll() is not None:
+                process = start()
         yield process
     finally:
         process.terminate()
