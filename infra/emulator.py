@@ -52,7 +52,8 @@ def count_in_numbers(handlers: dict[str, Any]) -> None:
 
     def numbered(handler: Callable[..., Any]) -> Callable[..., Any]:
         def handle(*arguments: Any) -> Any:
-            for scaling in (one.get("ScalingConfig") for one in arguments if isinstance(one, dict)):
+            bodies = (value for value in arguments if isinstance(value, dict))
+            for scaling in (body.get("ScalingConfig") for body in bodies):
                 if scaling:
                     scaling["MaximumConcurrency"] = int(scaling["MaximumConcurrency"])
             return handler(*arguments)

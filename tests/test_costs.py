@@ -53,8 +53,8 @@ def test_content_adds_its_function_and_its_routes() -> None:
     limits = load_limits(**PARAMETERS, Content="yes")
     assert limits.routes > 5
     assert limits.gigabytes > 20
-    one = replace(limits, routes=1)
-    assert one.worst_month()["traffic"] < limits.worst_month()["traffic"]
+    single = replace(limits, routes=1)
+    assert single.worst_month()["traffic"] < limits.worst_month()["traffic"]
 
 
 def test_traffic_is_priced_by_tiers() -> None:

@@ -116,7 +116,8 @@ class RecordStream:
 
     def close_section(self) -> int:
         """Go behind the one record of `section_bytes`; return its stored length."""
-        raise NotImplementedError
+        start, self._at = self.place(), len(self._buffer)
+        return self.place() - start
 
     def member(self) -> int:
         """Return the raw offset of the member with the next byte."""

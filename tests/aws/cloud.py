@@ -123,10 +123,10 @@ class Cloud:
 
     def _resources(self, stack: str) -> Iterator[tuple[str, str]]:
         described = self.client("cloudformation").describe_stack_resources(StackName=stack)
-        for one in described["StackResources"]:
-            yield one["LogicalResourceId"], one["PhysicalResourceId"]
-            if one["ResourceType"] == "AWS::CloudFormation::Stack":
-                yield from self._resources(one["PhysicalResourceId"])
+        for row in described["StackResources"]:
+            yield row["LogicalResourceId"], row["PhysicalResourceId"]
+            if row["ResourceType"] == "AWS::CloudFormation::Stack":
+                yield from self._resources(row["PhysicalResourceId"])
 
 
 @dataclass(frozen=True)

@@ -155,17 +155,17 @@ def make_base(buildah: tuple[object, ...], folder: Path) -> str:
     if shutil.which("mmdebstrap") is None:
         pytest.skip("the container is NOT built here: there is no mmdebstrap, and no BASE=...")
     suite, packages = SUITE
-    kept = Path(sys.prefix) / f"base-{suite}.tar"
-    if not kept.exists():
-        made = folder / kept.name
+    tree = Path(sys.prefix) / f"base-{suite}.tar"
+    if not tree.exists():
+        made = folder / tree.name
         options = ("--quiet", "--variant=minbase", f"--include={packages}")
         outcome = run("mmdebstrap", *options, suite, made)
         if outcome.returncode:
             pytest.skip(f"the container is NOT built here: {outcome.stderr[-300:]}")
-        made.rename(kept)
+        made.rename(tree)
     (folder / "context").mkdir()
-    shutil.copy(kept, folder / "context")
-    (folder / "context" / "Containerfile").write_text(f"FROM scratch\nADD {kept.name} /\n")
+    shutil.copy(tree, folder / "context")
+    (folder / "context" / "Containerfile").write_text(f"FROM scratch\nADD {tree.name} /\n")
     done(*buildah, "build", "--tag", "base", folder / "context")
     return "localhost/base"
 

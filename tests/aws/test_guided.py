@@ -15,8 +15,8 @@ QUESTIONS = 13
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    with running(tmp_path / "home") as one:
-        yield one
+    with running(tmp_path / "home") as cloud:
+        yield cloud
 
 
 def test_guided_asks_a_dozen_questions_of_the_template_and_deploys_by_their_defaults(

@@ -23,8 +23,8 @@ PARTS = {"Ingest": "yes", "Content": "yes", "Filesets": "yes"}
 
 def policy(name: str, bucket: str = "BUCKET") -> dict[str, Any]:
     text = (POLICIES / f"{name}.json").read_text("utf-8").replace("BUCKET", bucket)
-    found: dict[str, Any] = json.loads(text)
-    return found
+    policy: dict[str, Any] = json.loads(text)
+    return policy
 
 
 def keys_of(cloud: Cloud, name: str, bucket: str = "BUCKET") -> dict[str, str]:
@@ -59,8 +59,8 @@ def test_parliament_finds_nothing_in_a_policy(name: str, known: set[str]) -> Non
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with running(tmp_path_factory.mktemp("cloud") / "home") as one:
-        yield one
+    with running(tmp_path_factory.mktemp("cloud") / "home") as cloud:
+        yield cloud
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def stack(cloud: Cloud, deployer: Cloud, artefacts: Path) -> Deployed:
     """Deploy by the policy, also SAM's own bucket, which refuses the emulator's plain HTTP."""
     deployer.sam("package", "--resolve-s3", "--template-file", artefacts / "template.yaml")
     s3 = cloud.client("s3")
-    (own,) = [one["Name"] for one in s3.list_buckets()["Buckets"]]
+    (own,) = [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]
     s3.delete_bucket_policy(Bucket=own)
     return deployer.deploy(artefacts, **PARTS)
 

@@ -49,14 +49,14 @@ def test_a_hung_bucket_delays_no_cached_page(
     with running(home, **home.variables, **settings) as (oai, log, _):
         url = oai.removesuffix("/oai")
         first = f"{oai}?verb=ListRecords&{PREFIX}"
-        kept = ""
+        address = ""
         for _ in range(8):  # each worker answers some of them
             status, _, body = ask(first)
             assert status == 200
             token = TOKEN.search(body)
             assert token is not None
-            kept = f"{oai}?verb=ListRecords&resumptionToken={quote(token[1])}"
-            assert ask(kept)[0] == ask(f"{oai}?verb=Identify")[0] == 200
+            address = f"{oai}?verb=ListRecords&resumptionToken={quote(token[1])}"
+            assert ask(address)[0] == ask(f"{oai}?verb=Identify")[0] == 200
         time.sleep(2.5)  # the pointer is to be read anew
         proxy.fault = always(Slow(600))
         with ThreadPoolExecutor(40) as pool:
@@ -68,7 +68,7 @@ def test_a_hung_bucket_delays_no_cached_page(
             ]
             time.sleep(0.5)
             for _ in range(20):
-                status, seconds, _ = ask(kept)
+                status, seconds, _ = ask(address)
                 assert status == 200
                 assert seconds < AT_ONCE
             assert [each.done() for each in others].count(False) > 2  # while others wait

@@ -69,13 +69,8 @@ _WORDS = {
 """Elements of DataCite, MODS and qualified Dublin Core, by what says the same in Dublin Core."""
 _MARC = {
     **{"100a": "creator", "110a": "creator", "700a": "creator", "245a": "title", "245b": "title"},
-    **{
-        "260b": "publisher",
-        "264b": "publisher",
-        "260c": "date",
-        "264c": "date",
-        "041a": "language",
-    },
+    **{"260b": "publisher", "264b": "publisher", "260c": "date", "264c": "date"},
+    **{"041a": "language"},
     **{"520a": "description", "650a": "subject", "653a": "subject", "020a": "identifier"},
 }
 """Subfields of MARC 21 by the element of Dublin Core that says the same."""

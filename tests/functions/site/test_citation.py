@@ -160,7 +160,7 @@ def test_a_paper_is_cited_alike_everywhere() -> None:
     assert "TY  - RPRT\nTI  - Prices & {wages}: 100 %\n" in ris
     assert "DA  - 2025/11\n" in ris
     page = Crawl(client).read(f"/record/{NAME}")
-    tags = [(one.get("name"), one.get("content")) for one in page.tree.iter("meta")]
+    tags = [(meta.get("name"), meta.get("content")) for meta in page.tree.iter("meta")]
     assert ("citation_author", "Bread and Butter") in tags
     assert ("citation_publication_date", "2025/11") in tags
     assert ("citation_doi", "10.1234/a_b") in tags
