@@ -43,7 +43,7 @@ _LOG = logging.getLogger("sheaf")
 
 STALE = timedelta(minutes=5)
 """Maximum age of a cached reading while the store fails: records withdrawn since still show."""
-_MOMENT = 0.5
+_PATIENCE = 0.5
 """Seconds for which the store may take before a cached reading serves; S3 takes a tenth of that."""
 
 
@@ -65,7 +65,12 @@ class PointerReading:
 
 
 class AsOf:
-    """Reads the pointer, or reuses a recent reading. Thread-safe."""
+    """Reads the pointer, or reuses a recent reading. Thread-safe.
+
+    `patience` is how many real seconds a reading may take before a cached one serves.
+    """
+
+    patience = _PATIENCE
 
     def __init__(
         self,
@@ -97,9 +102,9 @@ class AsOf:
             return cached
         cached = self._young(max(STALE, self._keep))
         flight, is_own = self.begin()
-        patience = None if cached is None else 0 if self._is_slow else _MOMENT
+        wait = None if cached is None else 0 if self._is_slow else self.patience
         try:
-            reading = flight.result(patience)
+            reading = flight.result(wait)
         except (TimeoutError, StoreUnavailable):
             if cached is None:
                 raise

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from functions.oai.application import OaiParts, PageService
-from functions.reading.as_of import STALE, PointerReading
+from functions.reading.as_of import STALE, AsOf, PointerReading
 from functions.reading.duck_repository import DuckRepository
-from functions.site.site import make_site
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
@@ -86,19 +84,19 @@ class Reader:
         self._client = Client(
             self._repository,
             self._clock,  # type: ignore[arg-type]
-            pages=self._record,
             pages_records=page,
             pages_identifiers=page,
             serve_pointer_seconds=keep,
             serve_clock_allowance=ALLOWANCE,
         )
+        self._record(self._client.application._present)
 
     def close(self) -> None:
         self._repository.close()
 
-    def _record(self, parts: OaiParts) -> PageService:
-        """Return the pages of an application whose readings are recorded from now on."""
-        read = parts.present.reading
+    def _record(self, present: AsOf) -> None:
+        """Record from now on what the application reads."""
+        read = present.reading
 
         def reading(*, fresh: bool = False) -> PointerReading:
             found = read(fresh=fresh)
@@ -106,8 +104,9 @@ class Reader:
             self._recording.reading(self._number, self._clock(), found, keep)
             return found
 
-        parts.present.reading = reading  # type: ignore[method-assign]
-        return make_site(parts)
+        present.reading = reading  # type: ignore[method-assign]
+        # A change may be made while the pointer is read, however long a loaded machine takes.
+        present.patience = 600.0
 
     def ask(
         self,

@@ -1,5 +1,6 @@
 """Instants: pointers that come late, and readings that are slow or kept, each on its own."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -109,4 +110,13 @@ def test_a_request_is_answered_though_its_snapshot_goes_meanwhile(world: World) 
             supersede_late(world)
 
     harvest(world, harvester, supersede)
+    check(world, harvester)
+
+
+def test_a_change_that_takes_long_while_the_pointer_is_read_is_waited_for(world: World) -> None:
+    harvester = Harvester("ListRecords", None)
+    harvest(world, harvester)
+    world.wait(LATE)
+    harvester.dates.clear()  # the first page is not the last, which needs a new reading anyway
+    harvest(world, harvester, lambda: time.sleep(0.3))  # twice a reading
     check(world, harvester)

@@ -31,6 +31,8 @@ RULE_STEPS = 1_000_000
 """Steps within which a missing rule must be found."""
 MACHINE = 5
 """One of so many recorded runs is of the machine of tests/interleaving; others have no rows."""
+KINDS = {"manifest", "pointer", "remove", "look", "read"}
+"""Kinds of events that recorded runs must have: what is not recorded proves nothing."""
 PROMISES = (
     "faultless",
     "pointerNamesWholeSnapshots",
@@ -139,6 +141,8 @@ def record_runs(model: Path, folder: Path, count: int, seed: int) -> None:
 
 def _check_recorded(model: Path, folder: Path, what: str, runs: list[Any], began: float) -> None:
     """Check that runs are accepted, and spoilt copies of some are not. Raises ProofError."""
+    if missing := KINDS - {event["kind"] for run in runs for event in run}:
+        raise ProofError(f"the runs of {what} have no event of the kinds {sorted(missing)}")
     _write_lines(folder / "runs.jsonl", runs)
     accept_runs(model, folder / "runs.jsonl", began, what)
     spoilt = [bad for run in runs[:300] for bad in spoil(run)]

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from functions.reading import as_of
 from functions.reading.as_of import AsOf
 from functions.snapshot.errors import NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import Pointer
@@ -103,8 +102,7 @@ def test_where_the_store_does_not_answer_a_kept_reading_serves_for_longer(two, c
     assert here.reading().entry.snapshot == 2
 
 
-def test_nobody_with_a_cached_reading_waits_for_a_store_that_hangs(two, clock, monkeypatch):
-    monkeypatch.setattr(as_of, "_MOMENT", 0.05)
+def test_nobody_with_a_cached_reading_waits_for_a_store_that_hangs(two, clock):
     pointer, answers, begun = two.pointer, threading.Event(), []
 
     def hang():
@@ -113,11 +111,12 @@ def test_nobody_with_a_cached_reading_waits_for_a_store_that_hangs(two, clock, m
         return pointer()
 
     here = present(two, clock)
+    here.patience = 0.05
     first = here.reading()
     two.pointer = hang
     clock.move(60)
     assert here.reading().instant == first.instant
-    monkeypatch.setattr(as_of, "_MOMENT", 3600)  # only the first waits for a moment
+    here.patience = 3600  # only the first waits for a moment
     for _ in range(100):
         assert here.reading().instant == first.instant
     assert len(begun) == 1
