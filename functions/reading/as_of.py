@@ -14,8 +14,9 @@ These rules ensure that no harvester ever misses a change:
    which the pointer was not read; a still later snapshot may be in effect by then.
 4. The last page of a list needs a new reading. It says that nothing more follows, so it must not be
    older than the pages before it: the harvester may start its next harvest at their responseDate.
-5. If the store does not respond for a while, a cached reading serves longer, by rule 3. Nobody who
-   may take one waits for a store that hangs. The last page of a list and refusals wait, by rule 4.
+5. If the store does not respond for a while, a cached reading serves longer, by rule 3. Of all who
+   may take one, only the first waits for a moment, each time the pointer is read. The last page of
+   a list and refusals wait, by rule 4.
 6. A reader first compares the pointer with the witness (functions.snapshot.pointer). It never
    answers from an older snapshot than before. If the pointer goes back, an old copy of it was
    restored. The reader then continues with the newest pointer that it has read, as long as the
@@ -89,7 +90,7 @@ class AsOf:
         """The newest pointer that was ever read."""
         self._warned = False
         self._flight: Future[PointerReading] | None = None
-        self._is_slow = False  # True: who has a cached reading does not wait
+        self._is_slow = False  # True: somebody has waited for this flight long enough
 
     def reading(self, *, fresh: bool = False) -> PointerReading:
         """Return a reading; a cached one if it is young enough and `fresh` is False.
@@ -102,9 +103,9 @@ class AsOf:
             return cached
         cached = self._young(max(STALE, self._keep))
         flight, is_own = self.begin()
-        wait = None if cached is None else 0 if self._is_slow else self.patience
+        patience = self.patience if is_own or not self._is_slow else 0
         try:
-            reading = flight.result(wait)
+            reading = flight.result(None if cached is None else patience)
         except (TimeoutError, StoreUnavailable):
             if cached is None:
                 raise
@@ -122,6 +123,7 @@ class AsOf:
             if self._flight is not None and not self._flight.done():
                 return self._flight, False
             flight = self._flight = Future[PointerReading]()
+            self._is_slow = False
         read = s3_request.carry_tally(self._fly)
         threading.Thread(target=read, args=(flight,), daemon=True).start()
         return flight, True
@@ -130,10 +132,8 @@ class AsOf:
         try:
             reading = self._read_now()
         except BaseException as error:  # noqa: BLE001 - raised by `result`
-            self._is_slow = isinstance(error, StoreUnavailable)
             flight.set_exception(error)
         else:
-            self._is_slow = False
             flight.set_result(reading)
 
     def _read_now(self) -> PointerReading:

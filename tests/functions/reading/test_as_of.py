@@ -1,6 +1,7 @@
 """The present: readings, kept ones, and clocks."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -100,6 +101,25 @@ def test_where_the_store_does_not_answer_a_kept_reading_serves_for_longer(two, c
         here.reading()
     away = False
     assert here.reading().entry.snapshot == 2
+
+
+def test_a_store_that_answers_again_is_waited_for(two, clock):
+    pointer = two.pointer
+
+    def fail():
+        raise StoreUnavailable("nobody answers")
+
+    def answer():
+        time.sleep(0.05)
+        return pointer()
+
+    here = present(two, clock)
+    first = here.reading()
+    clock.move(60)
+    two.pointer = fail
+    assert here.reading().instant == first.instant
+    two.pointer = answer
+    assert not here.reading().cached
 
 
 def test_nobody_with_a_cached_reading_waits_for_a_store_that_hangs(two, clock):
