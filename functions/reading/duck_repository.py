@@ -71,6 +71,7 @@ class DuckRepository:
         self.has_set = self._sets.exists
         figures = FigureTable(self._catalogue, self._files)
         self.figures, self.publishes = figures.read, figures.publishes
+        self.collections = figures.collections
 
     def pointer(self) -> Pointer:
         """Read the pointer again at each call; it is empty before the first publish."""

@@ -1,11 +1,13 @@
-"""The tables of figures of a snapshot: of the whole archive, and of its publishes."""
+"""Figures of a snapshot: of the whole archive, of its publishes, and of its collections."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from functions.reading.repository import (
+    CollectionFigures,
     Figures,
     KindFigures,
     MediaTypeFigures,
@@ -13,6 +15,7 @@ from functions.reading.repository import (
     ValueFigures,
 )
 from functions.snapshot import schema
+from functions.snapshot.errors import DamagedStore
 from functions.snapshot.figure_rows import CHANGES, COLUMNS, TABLE, FacetCounts, FigureRows
 from functions.snapshot.figure_tables import COUNTED, SHOWN
 from functions.snapshot.manifest import Manifest
@@ -24,6 +27,13 @@ _PUBLISHES = (
     f"SELECT {', '.join(schema.names('publishes'))} FROM {FILE} "
     "WHERE sequence BETWEEN $first AND $last ORDER BY sequence, kind"
 )
+_LARGEST = (
+    "SELECT document, min(document ->> '$.first_date') OVER (), "
+    f"max(document ->> '$.last_date') OVER () FROM {FILE} "
+    "ORDER BY (document ->> '$.captures')::BIGINT DESC NULLS LAST, identifier LIMIT $limit"
+)
+_FILES = 8
+"""Files of documents that are read for the largest collections, of 4,096 documents each."""
 _KEPT = 16  # results that are cached
 
 
@@ -65,6 +75,28 @@ class FigureTable:
             return group_publishes(rows, manifest)[::-1]
 
         return self._cache.get((manifest.snapshot, first, last), read)
+
+    def collections(self, manifest: Manifest, limit: int) -> CollectionFigures:
+        """Return the collections with most captures (see Repository.collections).
+
+        Only collections that are listed have a document of their own.
+        """
+
+        def read() -> CollectionFigures:
+            files = islice(self._catalogue.files(manifest, "documents"), _FILES)
+            rows = [row for file in files for row in self._files.rows(_LARGEST, file, limit=limit)]
+            try:
+                documents = [json.loads(text) for text, _, _ in rows]
+            except ValueError as error:
+                raise DamagedStore("the document of a collection is damaged") from error
+            documents.sort(key=lambda fields: -(fields["captures"] or 0))
+            return CollectionFigures(
+                tuple(documents[:limit]),
+                min((first for _, first, _ in rows if first), default=""),
+                max((last for _, _, last in rows if last), default=""),
+            )
+
+        return self._cache.get((manifest.snapshot, "collections", limit), read)
 
 
 def compose(rows: FigureRows, manifest: Manifest) -> Figures:

@@ -7,7 +7,7 @@ Positions are the ranges of a listing's versions, and a span's shares of the pub
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Any, overload
@@ -57,6 +57,26 @@ def find_spans(manifest: Manifest, living: set[int], kinds: Collection[str]) -> 
             else:
                 spans.append(span)
     return spans
+
+
+def walk_back(manifest: Manifest, kinds: Collection[str], counts: Iterable[int]) -> Iterator[Span]:
+    """Yield the last positions of items of `kinds`, then those before them, and so on.
+
+    Each span has as many such positions as the next of `counts`; the last one may have fewer.
+    Positions of other kinds within it do not count.
+    """
+    stretches = find_spans(manifest, living_sequences(manifest, kinds), kinds)
+    for count in counts:
+        if not stretches:
+            return
+        first, last = 0, stretches[-1].last
+        while stretches and count:
+            stretch = stretches.pop()
+            first = max(stretch.first, stretch.last - count + 1)
+            count -= stretch.last - first + 1
+            if first > stretch.first:
+                stretches.append(Span(stretch.first, first - 1))
+        yield Span(first, last)
 
 
 def span_shares(manifest: Manifest, span: Span) -> dict[int, float]:

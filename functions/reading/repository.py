@@ -189,6 +189,18 @@ class Figures:
     publishes: tuple[PublishFigures, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CollectionFigures:
+    """The collections with most captures, each with its fields, and the days of all captures.
+
+    `first` and `last` are the first and the last day that any collection has, "" if none has one.
+    """
+
+    largest: tuple[Mapping[str, Any], ...]
+    first: str
+    last: str
+
+
 class Repository(Protocol):
     """Answers from the snapshots of one store. Every method may raise StoreError."""
 
@@ -303,6 +315,10 @@ class Repository(Protocol):
 
     def figures(self, manifest: Manifest) -> Figures | None:
         """Return the figures of a snapshot; None if an earlier version of Sheaf published it."""
+        ...
+
+    def collections(self, manifest: Manifest, limit: int) -> CollectionFigures:
+        """Return the `limit` collections with most captures, of at most 32,768 collections."""
         ...
 
     def publishes(

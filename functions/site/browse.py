@@ -3,11 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from functions.kinds import CAPTURES, find_kind
 from functions.kinds.collections import COLLECTION
 from functions.reading.record_filter import PAGES, write_literals
+from functions.reading.record_rows import walk_back
 from functions.reading.repository import PublishedRecord, RecordFilter, RecordSelection
 from functions.site.fields import read_date, read_title, shorten
 from functions.site.page import TABLE_ROWS, PageError, PageRequest, PageTable, SitePage
@@ -19,6 +21,8 @@ _MANY = 50
 """Records on a page."""
 _RECENT = 60
 """The newest records among which a reader is shown some."""
+_BACK = (_RECENT, 4_000, 4_000)
+"""Positions that are read for them, one step after the other while live records are too few."""
 _HTML = ("text/html", "application/xhtml+xml")
 _GROUPS = 32
 """Row groups of records that a page of a filtered list reads at most."""
@@ -189,13 +193,6 @@ def _describe_table(
     )
 
 
-def list_collections(request: PageRequest) -> Sequence[PublishedRecord]:
-    """Return the first collections."""
-    span = Span(1, request.manifest.last_position)
-    records = _read(request, RecordSelection((COLLECTION.name,), span), _MANY)
-    return [record for record in records if not record.deleted]
-
-
 def find_collections(request: PageRequest) -> PageTable:
     """Return the collections from the argument record on. Raises PageError."""
     selection = RecordSelection((COLLECTION.name,), _span(request))
@@ -221,16 +218,19 @@ def _describe_collections(
 
 
 def list_newest(request: PageRequest, limit: int) -> Sequence[RecordLine]:
-    """Return some of the records that were published last, one of each URL, pages first."""
-    manifest = request.manifest
-    last, kinds = manifest.last_position, {*manifest.kinds()} - {COLLECTION.name}
-    span = Span(max(1, last - _RECENT + 1), last)
-    records = _read(request, RecordSelection((*kinds,), span), _RECENT)
-    lines = {
-        str(record.fields.get("url") or record.identifier): record
-        for record in records
-        if not record.deleted
-    }
+    """Return some of the records that were published last, one of each URL, pages first.
+
+    A collection is no news: each capture in it changes it.
+    """
+    manifest, lines = request.manifest, dict[str, PublishedRecord]()
+    kinds = tuple({*manifest.kinds()} - {COLLECTION.name})
+    for span in walk_back(manifest, kinds, _BACK):
+        selection = RecordSelection(kinds, span)
+        records = _read(request, selection, span.last - span.first + 1)
+        for record in islice((r for r in reversed(records) if not r.deleted), _RECENT):
+            lines.setdefault(str(record.fields.get("url") or record.identifier), record)
+        if len(lines) >= limit:
+            break
 
     def rank(record: PublishedRecord) -> tuple[bool, int]:
         media_type = record.fields.get("content_mime_type") or ""
@@ -279,8 +279,8 @@ def _span(request: PageRequest) -> Span:
 
 def _read(
     request: PageRequest, selection: RecordSelection, limit: int
-) -> tuple[PublishedRecord, ...]:
+) -> Sequence[PublishedRecord]:
     if selection.is_empty:
         return ()
     repository, manifest = request.parts.repository, request.manifest
-    return tuple(repository.page(manifest, selection, limit, headers=False, fields=_FIELDS))
+    return repository.page(manifest, selection, limit, headers=False, fields=_FIELDS)

@@ -13,7 +13,7 @@ from functions.oai.request import (
     LIST_RECORDS,
     LIST_SETS,
 )
-from functions.reading.repository import Figures, PublishedRecord
+from functions.reading.repository import CollectionFigures, Figures
 from functions.site import browse, dcat
 from functions.site.chart import draw_bars
 from functions.site.charts_page import draw_hosts
@@ -34,7 +34,9 @@ def show(request: PageRequest) -> SitePage:
         for kind, count in sorted(manifest.kinds().items())
     }
     kinds = {kind: count for kind, count in kinds.items() if count}
-    collections = browse.list_collections(request) if kinds.get(COLLECTION.name) else ()
+    collections = None
+    if kinds.get(COLLECTION.name):
+        collections = request.parts.repository.collections(manifest, _LARGE)
     described = str((configuration["identify.eprints"] or {}).get("content") or "")
     sets = request.parts.repository.children(manifest, "", "", 2 * _LARGE)
     latest = manifest.sequences[-1].effective if manifest.sequences else None
@@ -51,7 +53,7 @@ def show(request: PageRequest) -> SitePage:
         )
         if figures
         else (),
-        "collections": sorted(collections, key=lambda r: -(r.fields["captures"] or 0))[:_LARGE],
+        "collections": collections.largest if collections else (),
         "name_collection": request.name_collection,
         "sets": [(row.spec, request.name_set(row.spec, row.name), row.live) for row in sets],
         "has_templates": any(find_kind(kind).terms for kind in kinds),
@@ -75,18 +77,18 @@ def _summarise(request: PageRequest, figures: Figures | None, kinds: Mapping[str
 
 
 def _find_span(
-    figures: Figures | None, collections: Sequence[PublishedRecord]
+    figures: Figures | None, collections: CollectionFigures | None
 ) -> tuple[str, str] | None:
     """Return the dates of the first and the last capture: days if collections know them."""
     months = [month.value for month in figures.months if month.value] if figures else []
     if not months:
         return None
     first, last = months[0], months[-1]
-    days = [r.fields[name] or "" for r in collections for name in ("first_date", "last_date")]
-    return (
-        min((day for day in days if day.startswith(first)), default=first),
-        max((day for day in days if day.startswith(last)), default=last),
-    )
+    if collections and collections.first.startswith(first):
+        first = collections.first
+    if collections and collections.last.startswith(last):
+        last = collections.last
+    return first, last
 
 
 def _count_years(figures: Figures) -> Sequence[Any]:

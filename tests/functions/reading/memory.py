@@ -214,6 +214,18 @@ class MemoryRepository:
                 self._count(rows, record.fields)
         return compose(rows, manifest)
 
+    def collections(self, manifest: Manifest, limit: int) -> reading.CollectionFigures:
+        records = self._at(manifest.snapshot).records
+        live = [r.fields for r in records if r.kind == "collection" and not r.deleted]
+        largest = sorted(live, key=lambda fields: -(fields["captures"] or 0))
+        first, last = (
+            [fields[name] for fields in live if fields.get(name)]
+            for name in ("first_date", "last_date")
+        )
+        return reading.CollectionFigures(
+            tuple(largest[:limit]), min(first, default=""), max(last, default="")
+        )
+
     def publishes(
         self, manifest: Manifest, before: int | None, limit: int
     ) -> tuple[reading.PublishFigures, ...]:
