@@ -1,6 +1,5 @@
 """Lists of records, of a kind or of a set, and the list of collections."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -12,7 +11,14 @@ from functions.reading.record_filter import PAGES, write_literals
 from functions.reading.record_rows import walk_back
 from functions.reading.repository import PublishedRecord, RecordFilter, RecordSelection
 from functions.site.fields import read_date, read_title, shorten
-from functions.site.page import TABLE_ROWS, PageError, PageRequest, PageTable, SitePage
+from functions.site.page import (
+    TABLE_ROWS,
+    FilterForm,
+    PageError,
+    PageRequest,
+    PageTable,
+    SitePage,
+)
 from functions.snapshot import instant
 from functions.snapshot.manifest import Span
 from functions.store import engine
@@ -26,8 +32,6 @@ _BACK = (_RECENT, 4_000, 4_000)
 _HTML = ("text/html", "application/xhtml+xml")
 _GROUPS = 32
 """Row groups of records that a page of a filtered list reads at most."""
-_TYPES = 30
-"""Media types to choose from."""
 _SHOWN = ("url", "title", "fetch_date", "fetch_status", "content_mime_type")
 _COLLECTION = ("set_spec", "name", "captures", "bytes", "first_date", "last_date")
 _FIELDS = (*_SHOWN, "document")
@@ -51,15 +55,13 @@ class RecordLine:
 class RecordListing:
     """A page of a list of records; `more` is the address of the next one, "" at the end.
 
-    `filter` is what the reader asked for, None where there are no filters. `types` are media types
-    to choose from.
+    `form` is what the reader asked for, None where there is no choice.
     """
 
     rows: Sequence[RecordLine]
     more: str
     table: PageTable
-    filter: RecordFilter | None
-    types: Sequence[str]
+    form: FilterForm | None
 
 
 def show(request: PageRequest) -> SitePage:
@@ -79,14 +81,12 @@ def show(request: PageRequest) -> SitePage:
 def list_records(request: PageRequest, path: str, spec: str) -> RecordListing:
     """Return a page of the list at `path`, of a set ("": of all). Raises PageError."""
     address, (records, table) = request.address, _read_page(request, spec, _MANY)
-    figures = request.parts.repository.figures(request.manifest)
-    media = figures.media_types if figures and not CAPTURES.isdisjoint(_kinds(request)) else ()
+    has_captures = not CAPTURES.isdisjoint(_kinds(request))
     return RecordListing(
         [describe_record(record, request) for record in records],
         "" if table.more is None else address.page(path, **table.more),
         table,
-        None if address.is_static else _read_filter(request),
-        sorted(row.media_type for row in media[:_TYPES] if row.media_type),
+        request.make_form(request.list_types() if has_captures else ()),
     )
 
 
@@ -102,17 +102,6 @@ def _kinds(request: PageRequest) -> tuple[str, ...]:
     return (kind,) if kind else tuple(counts)
 
 
-def _read_filter(request: PageRequest) -> RecordFilter:
-    """Return what the arguments status, type and year ask for. Raises PageError."""
-    status, media_type, year = (
-        request.arguments.get(name, "").strip() for name in ("status", "type", "year")
-    )
-    match = re.fullmatch("([1-9])xx|[1-9][0-9]{2}|", status)
-    if match is None or not re.fullmatch("([0-9]{4})?", year):
-        raise PageError(request.text("filter.invalid"))
-    return RecordFilter(match[1] or status, media_type, year)
-
-
 def _read_page(
     request: PageRequest, spec: str, limit: int
 ) -> tuple[Sequence[PublishedRecord], PageTable]:
@@ -121,7 +110,7 @@ def _read_page(
     Pages come first, then with `rest` what they load; both by position. A page of a list may be
     short, as what it costs must not depend on how rare a status is.
     """
-    kinds, chosen, start = _kinds(request), _read_filter(request), request.number("record")
+    kinds, chosen, start = _kinds(request), request.read_filter(), request.number("record")
     manifest, repository = request.manifest, request.parts.repository
     has_rest, is_rest = not CAPTURES.isdisjoint(kinds), request.arguments.get("rest") == "1"
     rows: list[tuple[PublishedRecord, str | None]] = []
@@ -163,7 +152,7 @@ def _describe_table(
     if spec:
         member = f"s = {engine.quote(spec)} OR starts_with(s, {engine.quote(f'{spec}:')})"
         conditions.append(f"list_bool_or([{member} FOR s IN list_concat(sets, left_sets)])")
-    conditions += write_literals(_read_filter(request))
+    conditions += write_literals(request.read_filter())
     order = "position"
     if not CAPTURES.isdisjoint(kinds):
         order = f"NOT {PAGES}, position"

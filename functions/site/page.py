@@ -1,6 +1,7 @@
 """A request for a page, the addresses of pages, and the page before it becomes HTML."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -13,7 +14,7 @@ from functions.oai.application import OaiParts
 from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.language import Language
 from functions.reading.as_of import PointerReading
-from functions.reading.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord, RecordFilter
 from functions.search.place import SearchPlace
 from functions.search.query import WordQuery
 from functions.search.search import SearchPage
@@ -26,6 +27,8 @@ from functions.snapshot.manifest import Manifest
 
 TABLE_ROWS = 1_000
 """Rows of a table that a file of it has; its header names where the next ones are."""
+_TYPES = 30
+"""Media types to choose from."""
 IMAGES = frozenset(
     f"image/{name}" for name in ("avif", "gif", "jpeg", "png", "svg+xml", "webp", "x-icon")
 )
@@ -124,6 +127,17 @@ class PageParts(OaiParts):
 
 
 @dataclass(frozen=True, slots=True)
+class FilterForm:
+    """What a reader chose in a list, and the media types to choose from.
+
+    Without types, there is no choice of a status either: what is listed has none.
+    """
+
+    chosen: RecordFilter
+    types: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class PageRequest:
     """A request: the snapshot that it reads, its arguments, and the rest of its path, decoded."""
 
@@ -144,6 +158,27 @@ class PageRequest:
         if not (text.isascii() and text.isdecimal() and len(text) <= 18):
             raise PageError(self.text("error.number", name=name))
         return int(text)
+
+    def read_filter(self) -> RecordFilter:
+        """Return what the arguments status, type and year ask for. Raises PageError."""
+        status, media_type, year = (
+            self.arguments.get(name, "").strip() for name in ("status", "type", "year")
+        )
+        match = re.fullmatch("([1-9])xx|[1-9][0-9]{2}|", status)
+        if match is None or not re.fullmatch("([0-9]{4})?", year):
+            raise PageError(self.text("filter.invalid"))
+        return RecordFilter(match[1] or status, media_type, year)
+
+    def list_types(self) -> Sequence[str]:
+        """Return the media types of most captures of the archive, "" if it is unknown."""
+        figures = self.parts.repository.figures(self.manifest)
+        return [row.media_type or "" for row in figures.media_types[:_TYPES]] if figures else []
+
+    def make_form(self, types: Iterable[str]) -> FilterForm | None:
+        """Return the form of a list; None for pages in files, which have no arguments."""
+        if self.address.is_static:
+            return None
+        return FilterForm(self.read_filter(), sorted({*types} - {""})[:_TYPES])
 
     @property
     def serves_content(self) -> bool:

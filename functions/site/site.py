@@ -33,7 +33,7 @@ from functions.site import (
     source_page,
     tables,
 )
-from functions.site.captures import capture_tables
+from functions.site.captures import capture_list, capture_query
 from functions.site.page import PageError, PageParts, PageRequest, PageTable, SiteAddress, SitePage
 from functions.site.record import citation, record_page
 from functions.snapshot import instant
@@ -45,7 +45,7 @@ _LONGEST, _HEADER = 8192, 6000
 PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
     "": overview.show,
     "answer": answer_page.show,
-    "captures": capture_tables.show,
+    "captures": capture_list.show,
     "charts": charts_page.show,
     "checks": checks.show,
     "collections": browse.show_collections,
@@ -61,8 +61,8 @@ PAGES: Mapping[str, Callable[[PageRequest], SitePage]] = {
 
 TABLES: Mapping[str, Callable[[PageRequest], PageTable]] = {
     **{name: partial(charts_page.find_table, name) for name in charts_page.QUERIES},
-    "calendar": capture_tables.find_months,
-    "captures": capture_tables.find_captures,
+    "calendar": capture_query.find_months,
+    "captures": capture_query.find_captures,
     "collections": browse.find_collections,
     "faults": source_page.find_table,
     "publishes": publishes.find_table,

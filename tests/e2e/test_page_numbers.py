@@ -57,6 +57,8 @@ _TABLES = (
     "/records?kind=capture&rest=1&record=1",
     "/records?kind=capture&status=2xx&type=text/&year=2009",
     "/records?kind=template&year=2026",
+    "/captures?url=h1.cz&match=domain&status=2xx&type=text/&year=2009",
+    "/captures?url=h2.cz&match=domain&from=2007-11&to=20090201",
     "/sets?under=collection:a",
     "/sets?under=domain&after=domain:c",
     "/source?name=0.warc.gz",

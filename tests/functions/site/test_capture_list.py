@@ -8,6 +8,7 @@ from builder.store.folder import FolderStore
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.reading.duck_repository import DuckRepository
 from functions.site.assembly import site_over
+from functions.site.captures import capture_list
 from functions.site.captures.content_change import list_days
 from tests.e2e.conftest import CLOCK, make_home
 from tests.functions.oai.client import Client, Clock
@@ -25,6 +26,9 @@ def captures() -> Iterator[Capture]:
     for number, day in enumerate(_DAYS):
         text = page("D", "new" if day[:4] == "2010" else "old")
         yield Capture(f"{ROOT}d", f"{day}T0{number}:00:00Z", text)
+    for number, status in enumerate(("200 OK", "404 Not Found", "410 Gone", "200 OK")):
+        date = f"20{10 + number}-05-03T10:00:00Z"
+        yield Capture("http://b.cz/", date, page(f"B {number}"), status=status)
     for number in range(120):
         yield Capture(f"{ROOT}e/{number:03}", "2011-01-01T00:00:00Z", page(f"E {number}"))
 
@@ -32,6 +36,8 @@ def captures() -> Iterator[Capture]:
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     home = make_home(tmp_path_factory.mktemp("captures") / "home")
+    settings = home.config.read_text().replace("# include = []", 'include = ["errors"]')
+    home.config.write_text(settings)
     for command in (
         ("ingest", "--jobs", "1", write(home.folder / "a.warc.gz", captures())),
         ("publish",),
@@ -47,20 +53,56 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
 
 def rows(crawl: Crawl, path: str) -> list[list[str]]:
     """Return the texts of the cells of a list of captures."""
-    table = crawl.read(path).tree.find(".//table[@class='captures stack']/tbody")
-    return [["".join(cell.itertext()).strip() for cell in row] for row in table]
+    lines = crawl.read(path).tree.xpath("//table[@class='captures stack']/tbody/tr")
+    return [["".join(cell.itertext()).strip() for cell in row] for row in lines]
+
+
+def read_all(crawl: Crawl, path: str) -> list[list[str]]:
+    """Return them of a list and of the pages that follow."""
+    seen = list[list[str]]()
+    while path:
+        seen += rows(crawl, path)
+        path = next(iter(crawl.read(path).tree.xpath("//a[@rel='next']/@href")), "")
+    return seen
 
 
 def test_pages_come_before_what_they_need(crawl: Crawl) -> None:
     """Over all pages of the list, not on each."""
-    path, seen = f"/captures?url={ROOT}&match=host", list[str]()
-    while path:
-        seen += [row[1] for row in rows(crawl, path)]
-        following = crawl.read(path).tree.xpath("//a[@rel='next']/@href")
-        path = following[0] if following else ""
+    seen = [row[1] for row in read_all(crawl, f"/captures?url={ROOT}&match=host")]
     assert len(seen) == len(_DAYS) + 120 + 1 + 2  # with the revisit of the last one
     assert seen[0] == f"{ROOT}d"
     assert seen[-2:] == [f"{ROOT}b.png", f"{ROOT}a.css"]
+
+
+@pytest.mark.parametrize("few", [1_000, 50])
+def test_a_reader_chooses_captures_by_status_type_and_year(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Where there are more captures than are read at once, a page of the list may be short."""
+    monkeypatch.setattr(capture_list, "_FEW", few)
+    host, url = f"/captures?url={ROOT}&match=host", "/captures?url=http://b.cz/&match=exact"
+    for path, name in ((f"{host}&type=image/png", "b.png"), (f"{host}&type=text/css", "a.css")):
+        assert [row[1] for row in read_all(crawl, path)] == [f"{ROOT}{name}"]
+    assert (
+        len(read_all(crawl, f"{host}&type=text/html&status=200")) == len(_DAYS) + 120 + 1
+    )  # with the revisit
+    assert len(read_all(crawl, f"{host}&year=2009")) == 5
+    assert [row[0][:4] for row in read_all(crawl, f"{url}&status=4xx")] == ["2011", "2012"]
+    assert [row[0][:4] for row in read_all(crawl, f"{url}&status=404")] == ["2011"]
+    assert [row[0][:4] for row in read_all(crawl, f"{url}&status=200&year=2013")] == ["2013"]
+    assert not read_all(crawl, f"{url}&status=404&from=2012")
+    assert "has four digits" in crawl.read(f"{url}&year=20", 400).text
+
+
+def test_what_a_reader_chose_is_in_the_form_and_in_links(crawl: Crawl) -> None:
+    path = "/captures?url=http://b.cz/&match=exact&status=4xx&type=text/html"
+    tree = crawl.read(path).tree
+    assert tree.xpath("//option[@selected]/text()")[1:] == ["4xx", "text/html"]
+    assert tree.xpath("//select[@id='type']/option/text()") == ["all", "text/html"]
+    assert tree.xpath("//input[@id='year']/@value") == [""]
+    month = next(link for link in tree.xpath("//a/@href") if "from=201105" in link)
+    assert [row[0][:7] for row in rows(crawl, month)] == ["2011-05"]
+    assert not crawl.read(month).tree.xpath("//input[@id='year']")  # a month has its year
 
 
 def test_the_days_of_a_year_are_marked_and_lead_to_their_captures(crawl: Crawl) -> None:
