@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlencode
 
-from builder.check.exchange import Arguments, Exchange
+from builder.check.exchange import Arguments, Exchange, Question
 from builder.errors import UsageError
 from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient, add_arguments, own_headers
@@ -21,6 +22,7 @@ from builder.http.responses import Response
 
 _ACCEPT = "text/xml, application/xml;q=0.9, */*;q=0.1"
 _FORM = "application/x-www-form-urlencoded"
+_TRIES = 3
 _PATIENCE = 10.0
 """Longest wait in seconds that a server is granted within a visit."""
 _BROKEN = frozenset({"cut-short", "bad-answer"})
@@ -43,8 +45,32 @@ class AskBudget:
     pause: float = 1.0
 
 
-class RepositoryAsker:
-    """Asks one repository, request by request. `headers` are sent to its own origin only."""
+class Asker(Protocol):
+    """What answers a visit; its `reason` says why `ask` returned None."""
+
+    base_url: str
+    reason: str
+
+    def ask(self, question: Question) -> Exchange | None:
+        """Return what came for a question, or None if it cannot be asked."""
+
+    def seconds_left(self) -> float:
+        """Return how long the visit may still take."""
+
+    def others(self) -> Iterator[Exchange]:
+        """Yield answers that were not asked for."""
+        yield from ()
+
+    def close(self) -> None:
+        """Close what is open."""
+        return
+
+
+class RepositoryAsker(Asker):
+    """Asks one repository, request by request. `headers` are sent to its own origin only.
+
+    A question is None as soon as the budget is used up.
+    """
 
     reason = "the visit's time was used up"
 
@@ -68,21 +94,14 @@ class RepositoryAsker:
         """Return how long the visit may still take."""
         return max(0.0, self._budget.end - self._client.clock())
 
-    def ask(
-        self,
-        arguments: Arguments,
-        method: str = "GET",
-        coding: str = "gzip",
-        cookies: bool = True,
-        tries: int = 3,
-    ) -> Exchange | None:
+    def ask(self, question: Question) -> Exchange | None:
         """Return the exchange of a request, after retries; None if the budget is used up."""
-        failures = 0
+        failures, tries = 0, 1 if question.wrong else _TRIES
         for tried in range(1, tries + 1):
             if self._budget.requests <= 0 or self.seconds_left() <= 0:
                 return None
             self._budget.requests -= 1
-            exchange = self._exchange(arguments, method, coding, cookies)
+            exchange = self._exchange(question)
             if exchange is None:
                 return None
             exchange = replace(exchange, failures=failures)
@@ -98,25 +117,19 @@ class RepositoryAsker:
                 raise Deferred("ended")
         return None
 
-    def others(self) -> Iterator[Exchange]:
-        """Yield nothing: a repository answers what it is asked."""
-        yield from ()
-
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
         self._bare.close()
 
-    def _exchange(
-        self, arguments: Arguments, method: str, coding: str, cookies: bool
-    ) -> Exchange | None:
-        client = self._client if cookies else self._bare
-        url, form = add_arguments(self.base_url, arguments), b""
-        headers = {"Accept": _ACCEPT, "Accept-Encoding": coding}
-        if method == "POST":
-            url, form = self.base_url, urlencode(arguments).encode()
+    def _exchange(self, question: Question) -> Exchange | None:
+        client = self._client if question.cookies else self._bare
+        url, form = add_arguments(self.base_url, question.arguments), b""
+        headers = {"Accept": _ACCEPT, "Accept-Encoding": question.coding}
+        if question.method == "POST":
+            url, form = self.base_url, urlencode(question.arguments).encode()
             headers |= {"Content-Type": _FORM, "Content-Length": str(len(form))}
-        exchange = Exchange(arguments, url, method)
+        exchange = Exchange(question.arguments, url, question.method)
         request = FetchRequest(
             url=url,
             limits=self._limits,
@@ -161,7 +174,7 @@ def _head(exchange: Exchange, response: Response) -> Exchange:
     )
 
 
-class SavedAnswers:
+class SavedAnswers(Asker):
     """A folder of saved answers: what an answer's element `request` says is what it answers.
 
     Raises UsageError if the folder has no file that looks like an answer.
@@ -182,22 +195,12 @@ class SavedAnswers:
         """Return how long the visit may still take."""
         return 120.0
 
-    def ask(
-        self,
-        arguments: Arguments,
-        method: str = "GET",
-        coding: str = "gzip",
-        cookies: bool = True,
-        tries: int = 3,
-    ) -> Exchange | None:
+    def ask(self, question: Question) -> Exchange | None:
         """Return the saved answer to a request, or None."""
-        if method != "GET" or not cookies:
+        if question.method != "GET" or not question.cookies:
             return None
-        body = self._answers.pop(tuple(sorted(arguments)), None)
-        return None if body is None else self._exchange(arguments, body)
-
-    def close(self) -> None:
-        """Do nothing: no file is open."""
+        body = self._answers.pop(tuple(sorted(question.arguments)), None)
+        return None if body is None else self._exchange(question.arguments, body)
 
     def others(self) -> Iterator[Exchange]:
         """Yield the answers that were not asked for."""
@@ -209,15 +212,9 @@ class SavedAnswers:
         return Exchange(arguments, url, status=200, body=body, size=len(body))
 
 
-def _arguments_of(body: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the arguments that an answer repeats, or else its verb."""
+def _arguments_of(body: bytes) -> list[tuple[str, str]]:
+    """Return the arguments that an answer repeats, or else its verb."""
     request, verb = _REQUEST.search(body), _VERB.search(body)
     attributes = request[1].decode("utf-8", "replace") if request else ""
     pairs = [(name, unescape(a or b)) for name, a, b in _ATTRIBUTE.findall(attributes)]
-    if not pairs and verb:
-        pairs = [("verb", verb[1].decode())]
-    yield from pairs
-
-
-Asker = RepositoryAsker | SavedAnswers
-"""What answers a visit; its `reason` says why `ask` returned None."""
+    return pairs or ([("verb", verb[1].decode())] if verb else [])

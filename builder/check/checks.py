@@ -1,9 +1,10 @@
 """Table of checks, and the card on which a visit notes what it saw."""
 
+import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,11 @@ def load_checks() -> Mapping[str, Check]:
     return {row["number"]: Check(**row) for row in read_table("checks.toml")["check"]}
 
 
+def find_group(number: str) -> str:
+    """Return the letter of a check of the table, or the profile of a rule."""
+    return number[0] if re.fullmatch(r"[A-Z]\d+", number) else number.rpartition("-")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
     """One violation: what was seen, in one line, where, and in which exchange of the visit.
@@ -52,29 +58,17 @@ class CheckFinding:
     `where` is an identifier, a token, a set, or "".
     """
 
-    check: str
     seen: str
     where: str = ""
     request: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
-    """State of a check: passed, failed or not checked; `reason` says why it was not.
-
-    `count` is of all findings, of which `findings` has the first MOST.
-    """
-
-    check: Check
-    state: str
-    reason: str = ""
-    count: int = 0
-    findings: tuple[CheckFinding, ...] = ()
-
-
 @dataclass(slots=True)
 class CheckCard:
-    """Notes of a visit: which checks were applied, and what violates them."""
+    """Notes of a visit: which checks were applied, and what violates them.
+
+    `counts` are of all findings, of which `findings` has the first MOST of each check.
+    """
 
     applied: set[str] = field(default_factory=set)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -87,32 +81,39 @@ class CheckCard:
         """Note that a check was applied, and a finding unless it is `right`; return whether."""
         self.applied.add(check)
         if not right:
-            self.add(CheckFinding(check, seen, where, request))
+            self.counts[check] += 1
+            noted = self.findings.setdefault(check, [])
+            if len(noted) < MOST:
+                noted.append(CheckFinding(_clip(seen), _clip(where), request))
         return bool(right)
-
-    def add(self, finding: CheckFinding) -> None:
-        """Note a finding."""
-        self.applied.add(finding.check)
-        self.counts[finding.check] += 1
-        noted = self.findings.setdefault(finding.check, [])
-        if len(noted) < MOST:
-            seen, where = (
-                line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
-                for line in (" ".join(text.split()) for text in (finding.seen, finding.where))
-            )
-            noted.append(CheckFinding(finding.check, seen, where, finding.request))
 
     def leave(self, reason: str, *checks: str) -> None:
         """Note why checks could not be applied; they may have been applied elsewhere."""
         for check in checks:
             self.reasons.setdefault(check, reason)
 
-    def outcomes(self, checks: Mapping[str, Check], reason: str) -> Iterator[CheckOutcome]:
-        """Yield the outcome of each check; `reason` is why those without a note are not checked."""
+    def withhold(self, reason: str, *checks: str) -> None:
+        """Note why checks are not passed, though a part of what they judge was in order."""
+        self.applied.difference_update(checks)
+        self.leave(reason, *checks)
+
+    def describe(self, checks: Mapping[str, Check], reason: str) -> list[dict[str, Any]]:
+        """Return a row of the report for each check: it passed, failed, or was not checked.
+
+        `reason` is why those without a note are not checked.
+        """
+        rows = []
         for number, check in checks.items():
-            if count := self.counts[number]:
-                yield CheckOutcome(check, FAILED, "", count, tuple(self.findings[number]))
-            elif number in self.applied:
-                yield CheckOutcome(check, PASSED)
-            else:
-                yield CheckOutcome(check, NOT_CHECKED, self.reasons.get(number, reason))
+            state = PASSED if number in self.applied else NOT_CHECKED
+            state = FAILED if self.counts[number] else state
+            row = asdict(check) | {"state": state}
+            row["reason"] = self.reasons.get(number, reason) if state == NOT_CHECKED else ""
+            row["count"] = self.counts[number]
+            row["findings"] = [asdict(finding) for finding in self.findings.get(number, ())]
+            rows.append(row)
+        return rows
+
+
+def _clip(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."

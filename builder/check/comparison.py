@@ -6,14 +6,13 @@ what vanishes, goes back in time or appears before that instant stays unseen (OA
 """
 
 import json
-import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from builder.check.checks import FAILED, CheckCard, CheckFinding, load_checks
-from builder.check.report import describe_outcome, summarize
+from builder.check.checks import FAILED, CheckCard, find_group, load_checks
+from builder.check.report import summarize
 from builder.check.text import Document
 from builder.errors import UsageError
 from functions.snapshot import instant
@@ -24,7 +23,6 @@ Seen = tuple[str, str, str]
 _CLOCK = timedelta(minutes=10)
 """By how much clocks may differ."""
 _COUNTS = ("records", "sets")
-_GROUP = re.compile(r"C\d+")
 _IDENTITY = ("name", "granularity", "deleted_record")
 
 
@@ -62,7 +60,7 @@ def describe_changes(old: Document, new: Document) -> dict[str, Any]:
 
 def compare(old: Document, new: Document) -> list[Seen]:
     """Return the findings of group C, in the order of the checks."""
-    findings = [*_compare_repositories(old, new), *_compare_formats(old, new)]
+    findings = [*_compare_repositories(old, new)]
     findings += _compare_identifiers(old, new) or [*_compare_records(old, new)]
     facts = (old["facts"], new["facts"])
     if all(fact["deleted_record"] == "persistent" for fact in facts):
@@ -76,16 +74,17 @@ def compare(old: Document, new: Document) -> list[Seen]:
 def join(old: Document, new: Document) -> dict[str, Any]:
     """Return the new report with the checks of group C, and with what changed since the old one."""
     card = CheckCard()
-    checks = {name: check for name, check in load_checks().items() if _GROUP.fullmatch(name)}
+    checks = {name: check for name, check in load_checks().items() if find_group(name) == "C"}
     card.applied.update(checks)
     for number, seen, where in compare(old, new):
-        card.add(CheckFinding(number, seen, where))
-    rows = [*new["checks"], *map(describe_outcome, card.outcomes(checks, ""))]
+        card.hold(number, False, seen, where)
+    rows = [*new["checks"], *card.describe(checks, "")]
     changes = describe_changes(old, new)
     return {**new, "checks": rows, "summary": summarize(rows), "comparison": changes}
 
 
 def _compare_repositories(old: Document, new: Document) -> Iterator[Seen]:
+    """Yield what changed of the repository itself, and of the formats that it offers."""
     if old["url"] != new["url"]:
         yield "C06", f"asked at {old['url']} before, at {new['url']} now", ""
     for name in _IDENTITY:
@@ -96,8 +95,6 @@ def _compare_repositories(old: Document, new: Document) -> Iterator[Seen]:
     if None not in clocks and clocks[0] - clocks[1] > _CLOCK.total_seconds():
         yield "C09", f"its clock went back by {clocks[0] - clocks[1]:,.0f} seconds", ""
 
-
-def _compare_formats(old: Document, new: Document) -> Iterator[Seen]:
     formats = {row["prefix"]: row for row in new["facts"]["formats"]}
     for row in old["facts"]["formats"] if formats else ():
         prefix = row["prefix"]

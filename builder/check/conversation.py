@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from builder.check.asker import Asker
 from builder.check.checks import CheckCard
-from builder.check.exchange import Exchange
+from builder.check.exchange import Exchange, Question
 from builder.check.protocol import judge_envelope, judge_http
 from builder.check.reply import OaiReply, read_reply
 from builder.runtime import Clock
@@ -43,8 +43,7 @@ class Conversation:
 
         An answer to a `wrong` request without an error of the protocol is left to the caller.
         """
-        tries = 1 if wrong else 3
-        exchange = self.asker.ask(arguments, method, coding, cookies, tries)
+        exchange = self.asker.ask(Question(arguments, method, coding, cookies, wrong))
         return None if exchange is None else self._judge(exchange, wrong)
 
     def ask_verb(self, verb: str, **arguments: str) -> OaiReply | None:

@@ -16,12 +16,9 @@ _PAGES = 5
 
 
 def judge_datestamps(
-    talk: Conversation,
-    items: Sequence[ListedItem],
-    dates: Mapping[int, str],
-    row: Mapping[str, str],
+    talk: Conversation, items: Sequence[ListedItem], row: Mapping[str, str]
 ) -> None:
-    """Judge the datestamps of headers; `dates` are the responseDates of exchanges."""
+    """Judge the datestamps of headers by the fields of Identify, and by their responseDates."""
     card = talk.card
     length = GRANULARITIES.get(row.get("granularity", ""))
     earliest = row.get("earliestDatestamp", "")
@@ -31,8 +28,8 @@ def judge_datestamps(
         right = moment is not None and length in (None, len(stamp))
         if not card.hold("D01", right, f"datestamp {stamp!r}", *where) or moment is None:
             continue
-        if (date := from_datestamp(dates.get(item.request, ""))) is not None:
-            seen = f"datestamp {stamp}, responseDate {dates[item.request]}"
+        if (date := from_datestamp(talk.dates[item.request])) is not None:
+            seen = f"datestamp {stamp}, responseDate {talk.dates[item.request]}"
             card.hold("D02", moment <= date + _CLOCKS, seen, *where)
         if len(earliest) == len(stamp) and from_datestamp(earliest) is not None:
             seen = f"datestamp {stamp}, earliestDatestamp {earliest}"
@@ -52,12 +49,13 @@ def check_windows(
         and from_datestamp(item.datestamp)
         and talk.is_old(item.datestamp)
     ]
-    for item in _spread(usable, 3):
-        _check_window(talk, "D04", shape, item, item.datestamp)
+    last = len(usable) - 1
+    for place in sorted({0, last // 2, last}) if usable else ():
+        _check_window(talk, "D04", shape, usable[place], usable[place].datestamp)
     if length == 20 and usable:
         _check_window(talk, "D05", shape, usable[-1], usable[-1].datestamp[:10])
-    if len(walk.seconds) > 1:
-        _check_increment(talk, walk, shape, usable)
+    if len(walk.seconds) > 1 and usable:
+        _check_increment(talk, shape, usable)
     earliest = from_datestamp(row.get("earliestDatestamp", ""))
     if earliest is not None and earliest.year > 1:
         day = f"{earliest - timedelta(days=2):%Y-%m-%d}"
@@ -79,19 +77,15 @@ def check_windows(
         now = talk.clock()
         for quarter in (1, 2, 3):
             day = to_text(earliest + (now - earliest) * quarter / 4)[:10]
-            bounds = {**shape, "from": day, "until": day}
-            judge_window(talk, walk_list(talk, "ListRecords", bounds, 1, 0.0, sample))
+            _walk_window(talk, "ListRecords", shape, (day, day), 1, sample)
 
 
 def _check_window(
     talk: Conversation, check: str, shape: Mapping[str, str], item: ListedItem, date: str
 ) -> None:
     """Ask for the records of a time at which a record changed, which must be among them."""
-    dated = {**shape, "from": date, "until": date}
-    window = walk_list(talk, "ListIdentifiers", dated, _PAGES)
-    judge_window(talk, window)
-    names = {other.identifier for other in window.items}
-    if item.identifier in names:
+    window = _walk_window(talk, "ListIdentifiers", shape, (date, date), _PAGES)
+    if item.identifier in window.identifiers:
         talk.card.hold(check, True)
     elif window.ended or window.codes:
         seen = (
@@ -101,25 +95,31 @@ def _check_window(
 
 
 def _check_increment(
-    talk: Conversation, walk: PageWalk, shape: Mapping[str, str], usable: Sequence[ListedItem]
+    talk: Conversation, shape: Mapping[str, str], usable: Sequence[ListedItem]
 ) -> None:
     """Ask for the middle half of a list by its dates, over a few pages."""
     stamps = sorted(item.datestamp for item in usable)
-    if not stamps:
-        return
-    bounds = {"from": stamps[len(stamps) // 4], "until": stamps[len(stamps) * 3 // 4]}
-    window = walk_list(talk, "ListIdentifiers", {**shape, **bounds}, _PAGES)
-    judge_window(talk, window)
-    names = {item.identifier for item in window.items}
+    first, last = stamps[len(stamps) // 4], stamps[len(stamps) * 3 // 4]
+    window = _walk_window(talk, "ListIdentifiers", shape, (first, last), _PAGES)
     for item in usable if window.ended else ():
-        if bounds["from"] <= item.datestamp <= bounds["until"]:
-            seen = f"not listed from {bounds['from']} until {bounds['until']}"
-            talk.card.hold("D04", item.identifier in names, seen, item.identifier, item.request)
+        if first <= item.datestamp <= last:
+            right = item.identifier in window.identifiers
+            seen = f"not listed from {first} until {last}"
+            talk.card.hold("D04", right, seen, item.identifier, item.request)
 
 
-def judge_window(talk: Conversation, window: PageWalk) -> None:
-    """Judge whether a list between dates has records of these dates only."""
-    first, last = window.arguments["from"], window.arguments["until"]
+def _walk_window(
+    talk: Conversation,
+    verb: str,
+    shape: Mapping[str, str],
+    bounds: tuple[str, str],
+    most: int,
+    sample: RecordSample | None = None,
+) -> PageWalk:
+    """Walk a list between two dates, and judge whether it has records of these dates only."""
+    first, last = bounds
+    dated = {**shape, "from": first, "until": last}
+    window = walk_list(talk, verb, dated, most, sample=sample)
     for item in window.items:
         stamp = item.datestamp
         right = first <= stamp[: len(first)] and stamp[: len(last)] <= last
@@ -128,10 +128,4 @@ def judge_window(talk: Conversation, window: PageWalk) -> None:
             talk.card.hold("D06", right, seen, item.identifier, item.request)
     if not window.items and window.ended:
         talk.card.hold("D06", True)
-
-
-def _spread(items: Sequence[ListedItem], most: int) -> Sequence[ListedItem]:
-    """Return the first, the last, and items between them."""
-    if len(items) <= most:
-        return items
-    return [items[(len(items) - 1) * place // (most - 1)] for place in range(most)]
+    return window

@@ -10,6 +10,20 @@ Arguments = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and how: by which method, with or without the cookies of earlier answers.
+
+    `coding` is the content coding that is accepted. What is `wrong` is sent once only.
+    """
+
+    arguments: Arguments
+    method: str = "GET"
+    coding: str = "gzip"
+    cookies: bool = True
+    wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """A request and its response; `status` is 0 if there was none, and `trouble` says why.
 

@@ -1,6 +1,5 @@
 """A report as one HTML page that can be sent to a repository's operator: no script, no request."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,7 +7,7 @@ from urllib.parse import urlsplit
 import jinja2
 
 from builder.check import text
-from builder.check.checks import FOLDER, PASSED, SEVERITIES
+from builder.check.checks import FOLDER, PASSED, SEVERITIES, find_group
 from builder.check.text import Document, read_words
 
 _FIRST = 3
@@ -56,9 +55,7 @@ def _group(checks: Iterable[Document], failures: list[Document]) -> list[dict[st
     """Return the groups of checks with a title, a line that explains it, and failures first."""
     groups: dict[str, list[Document]] = {}
     for check in checks:
-        number = check["number"]
-        name = number[0] if re.fullmatch(r"[A-Z]\d+", number) else number.rpartition("-")[0]
-        groups.setdefault(name, []).append(check)
+        groups.setdefault(find_group(check["number"]), []).append(check)
     words = read_words()["groups"]
     profile = "What this guideline asks of each record; aggregators that follow it refuse others."
     rows = []

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import cache
-from typing import Any
+from functools import partial
 from xml.etree.ElementTree import Element
 
 from builder.check.checks import CheckCard, read_table
@@ -34,11 +33,8 @@ GRANULARITIES = {"YYYY-MM-DD": 10, "YYYY-MM-DDThh:mm:ssZ": 20}
 
 def judge_http(card: CheckCard, reply: OaiReply, now: datetime) -> bool:
     """Judge how a request was answered; return whether there is an answer of OAI-PMH."""
-    exchange, number = reply.exchange, reply.number
-
-    def hold(check: str, right: object, seen: str = "") -> bool:
-        return card.hold(check, right, seen, where=exchange.verb, request=number)
-
+    exchange = reply.exchange
+    hold = partial(card.hold, where=exchange.verb, request=reply.number)
     slow = exchange.code in ("no-answer", "too-slow", "too-long")
     hold("H10", not slow and exchange.seconds < _SLOWEST, f"{exchange.seconds:.0f} s")
     hold("H13", exchange.code != "too-large", exchange.trouble)
@@ -82,11 +78,8 @@ def judge_http(card: CheckCard, reply: OaiReply, now: datetime) -> bool:
 
 def judge_envelope(card: CheckCard, reply: OaiReply, base_url: str, now: datetime) -> None:
     """Judge an answer's XML, and what surrounds its content."""
-    exchange, number = reply.exchange, reply.number
-
-    def hold(check: str, right: object, seen: str = "") -> bool:
-        return card.hold(check, right, seen, where=exchange.verb, request=number)
-
+    exchange = reply.exchange
+    hold = partial(card.hold, where=exchange.verb, request=reply.number)
     declaration, is_wide = DECLARATION.match(exchange.body), exchange.body[:2] in _WIDE
     if reply.root is not None:
         hold("E03", declaration or is_wide, f"it begins with {exchange.body[:40]!r}")
@@ -133,27 +126,17 @@ def judge_envelope(card: CheckCard, reply: OaiReply, base_url: str, now: datetim
         if header is not None and header.get("status") == "deleted":
             identifier = text(header.find(f"{{{OAI}}}identifier"))
             seen = f"it has {', '.join(map(local, rest))}"
-            card.hold("X03", not rest, seen, identifier, number)
+            card.hold("X03", not rest, seen, identifier, reply.number)
 
 
 def _list_pairs(pairs: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in pairs.items()) or "no attributes"
 
 
-@cache
-def _load_elements() -> Mapping[str, Mapping[str, Any]]:
-    """Return the elements of an answer by name, each with the pattern of its children."""
-    rows = read_table("elements.toml")
-    return {
-        name: row | {"children": re.compile(row["children"])} if "children" in row else row
-        for name, row in rows.items()
-    }
-
-
 def _structure_faults(element: Element) -> Iterator[str]:
     """Yield what in an element is not as the schema says, down to foreign content."""
     name = local(element)
-    row = _load_elements().get(name, {})
+    row = read_table("elements.toml").get(name, {})
     for attribute in element.attrib.keys() - {*row.get("attributes", ())}:
         if not (row.get("any_attributes") or attribute.startswith(_INSTANCE)):
             yield f"{name} has the attribute {attribute}"
@@ -168,7 +151,7 @@ def _structure_faults(element: Element) -> Iterator[str]:
         if children:
             yield f"{name} has elements: {' '.join(children[:5])}"
         return
-    if not row["children"].fullmatch("".join(f"{child} " for child in children)):
+    if not re.fullmatch(row["children"], "".join(f"{child} " for child in children)):
         yield f"{name} has {' '.join(dict.fromkeys(children)) or 'no elements'}"
     if (element.text or "").strip() or any((child.tail or "").strip() for child in element):
         yield f"{name} has text"

@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,7 +15,7 @@ from builder.check.checks import (
     SEVERITIES,
     Check,
     CheckCard,
-    CheckOutcome,
+    find_group,
 )
 from builder.check.exchange import Exchange
 from builder.check.sample import SampledRecord
@@ -42,8 +40,8 @@ def make_report(
     is_answered = any(exchange.status for exchange in result.exchanges)
     reason = "nothing that was asked shows it" if is_answered else "the repository did not answer"
     # Those of group C need two visits: builder.check.comparison adds them.
-    own = {name: check for name, check in checks.items() if not re.fullmatch(r"C\d+", name)}
-    rows = [describe_outcome(outcome) for outcome in card.outcomes(own, reason)]
+    own = {number: check for number, check in checks.items() if find_group(number) != "C"}
+    rows = card.describe(own, reason)
     return {
         "version": VERSION,
         "sheaf": distribution.version(),
@@ -74,21 +72,6 @@ def strike_out(document: dict[str, Any], secrets: Iterable[str]) -> dict[str, An
         if len(word) >= _SECRET and word not in document["url"]:
             text = text.replace(json.dumps(word)[1:-1], "...")
     return dict(json.loads(text))
-
-
-def describe_outcome(outcome: CheckOutcome) -> dict[str, Any]:
-    """Return a row of `checks`."""
-    findings = [
-        {"seen": finding.seen, "where": finding.where, "request": finding.request}
-        for finding in outcome.findings
-    ]
-    return {
-        **asdict(outcome.check),
-        "state": outcome.state,
-        "reason": outcome.reason,
-        "count": outcome.count,
-        "findings": findings,
-    }
 
 
 def summarize(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

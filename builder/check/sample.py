@@ -10,9 +10,9 @@ from builder.sources.harvest.page import PageEntry
 
 @dataclass(frozen=True, slots=True)
 class SampledRecord:
-    """A record; `metadata` and `about` are elements as documents of their own.
+    """A record; `metadata` is an element as a document of its own, or b"".
 
-    `metadata` is b"" without one. `request` is the exchange that had it.
+    `request` is the exchange that had it.
     """
 
     identifier: str
@@ -21,7 +21,6 @@ class SampledRecord:
     sets: tuple[str, ...]
     prefix: str
     metadata: bytes
-    about: tuple[bytes, ...]
     request: int
 
 
@@ -51,7 +50,6 @@ class RecordSample:
                 entry.sets,
                 prefix,
                 pieces.metadata.text.encode() if pieces.metadata else b"",
-                tuple(piece.text.encode() for piece in pieces.about),
                 number,
             )
         )

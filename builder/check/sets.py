@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from builder.check.conversation import Conversation
-from builder.check.lists import ListedItem, PageWalk, walk_list
+from builder.check.lists import ListedItem, PageWalk, list_items, walk_list
 from functions.oai.request import NO_SETS
 from functions.snapshot import oai_name
 
@@ -117,20 +117,17 @@ def check_items(talk: Conversation, walk: PageWalk) -> None:
         where = item.identifier
         reply = talk.ask_verb("GetRecord", identifier=where, metadataPrefix=walk.prefix)
         if reply is not None and reply.page is not None:
-            entries = reply.page.entries
+            entries = list_items(reply)
             again = f"the error {', '.join(reply.codes)}"
             right = False
             if entries:
-                own = entries[0]
-                mine = ListedItem(
-                    own.identifier, own.datestamp, own.deleted, own.sets, reply.number
-                )
+                mine = entries[0]
                 again = mine.show()
                 shown = item.datestamp, mine.datestamp
                 # Dates of different granularity have a check of their own, D01.
                 same = len({date[:10] if len(set(map(len, shown))) > 1 else date for date in shown})
                 right = same == 1 and mine.deleted == item.deleted
-                if {*own.sets} != {*item.sets}:
+                if {*mine.sets} != {*item.sets}:
                     _compare_headers(talk, item, mine)
             seen = f"listed as {item.show()}, GetRecord: {again}"
             talk.card.hold("L13", right, seen, where, reply.number)

@@ -11,7 +11,7 @@ from builder.check.checks import CheckCard
 from builder.check.conversation import Conversation
 from builder.check.dates import check_windows, judge_datestamps
 from builder.check.exchange import Exchange
-from builder.check.lists import ListedItem, PageWalk, judge_walk, list_items, walk_list
+from builder.check.lists import PageWalk, judge_walk, list_items, walk_list
 from builder.check.protocol import judge_identify
 from builder.check.reply import OaiReply
 from builder.check.sample import RecordSample, SampledRecord
@@ -41,6 +41,11 @@ class VisitOptions:
     sample: int = 200
     namespaces: frozenset[str] = frozenset()
     previous: Mapping[str, Any] | None = None
+
+    def select(self, prefix: str) -> dict[str, str]:
+        """Return the arguments of a list of records in a format."""
+        own = {} if self.set is None else {"set": self.set}
+        return {"metadataPrefix": prefix, **own}
 
 
 @dataclass(slots=True)
@@ -80,7 +85,7 @@ def visit(asker: Asker, card: CheckCard, clock: Clock, options: VisitOptions) ->
         check_arguments(talk, options.prefix, result.identify.get("granularity", ""))
     for other in talk.others():
         if other.page is not None:
-            _judge_dates(talk, result, list_items(other))
+            judge_datestamps(talk, list_items(other), result.identify)
     result.seconds = round((clock() - began).total_seconds(), 1)
     return result
 
@@ -116,9 +121,7 @@ def _check_http(talk: Conversation, reply: OaiReply) -> None:
 
 def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> None:
     left = talk.asker.seconds_left()
-    arguments = {"metadataPrefix": options.prefix}
-    if options.set is not None:
-        arguments["set"] = options.set
+    arguments = options.select(options.prefix)
     listing = walk_list(talk, "ListSets", {}, _PAGES, left * 0.85)
     if listing.seconds or listing.ended:
         result.sets = listing.size or listing.count
@@ -135,7 +138,7 @@ def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> No
     check_windows(talk, walk, result.identify, sample)
     compare_lists(talk, walk, others)
     items = [*walk.items, *(item for other in others for item in other.items)]
-    _judge_dates(talk, result, items)
+    judge_datestamps(talk, items, result.identify)
     dead = [item for item in items if item.deleted]
     if result.identify:
         where = (dead[0].identifier, dead[0].request) if dead else ()
@@ -144,15 +147,9 @@ def _check_lists(talk: Conversation, result: Visit, options: VisitOptions) -> No
     result.sample = [*sample.records(), *_sample_others(talk, result, options, left * 0.1)]
     if not walk.ended:
         # That the lists of sets and windows are whole does not show that this one is.
-        talk.card.applied -= _OF_WHOLE
-        talk.card.leave(walk.stopped, *_OF_WHOLE)
+        talk.card.withhold(walk.stopped, *_OF_WHOLE)
     if options.previous is not None:
         _ask_again(talk, result, options.previous, left * 0.05)
-
-
-def _judge_dates(talk: Conversation, result: Visit, items: Sequence[ListedItem]) -> None:
-    dates = {n: date for n, date in enumerate(talk.dates) if date}
-    judge_datestamps(talk, items, dates, result.identify)
 
 
 def _sample_others(
@@ -165,9 +162,7 @@ def _sample_others(
     for row in wanted[:_OTHER_FORMATS]:
         if talk.asker.seconds_left() > reserve:
             sample = RecordSample(options.sample)
-            arguments = {"metadataPrefix": row["metadataPrefix"]}
-            if options.set is not None:
-                arguments["set"] = options.set
+            arguments = options.select(row["metadataPrefix"])
             walk_list(talk, "ListRecords", arguments, 3, reserve, sample)
             records += sample.records()
     return records

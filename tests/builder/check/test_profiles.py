@@ -79,7 +79,7 @@ MUTATIONS = (
 def judge(text: str, *names: str) -> Mapping[str, str]:
     """Return what each check sees in a record, by the rules of profiles."""
     card = CheckCard()
-    record = SampledRecord("oai:example.org:1", "", False, (), "p", text.encode(), (), 0)
+    record = SampledRecord("oai:example.org:1", "", False, (), "p", text.encode(), 0)
     check_records([record], open_profiles(names), card, [], {})
     return {number: findings[0].seen for number, findings in card.findings.items()}
 
@@ -107,7 +107,7 @@ def test_rules_apply_only_where_they_are_asked_for_and_where_there_is_something(
     text = mutate("oai_dc", "<dc:creator>Dvořák, Jiří</dc:creator>", "")
     text = text.replace("info:eu-repo/grantAgreement/EC/H2020/643410/EU/OpenAIRE", "x")
     assert judge(text) == {}
-    record = SampledRecord("oai:example.org:1", "", False, (), "p", text.encode(), (), 0)
+    record = SampledRecord("oai:example.org:1", "", False, (), "p", text.encode(), 0)
     check_records([record], open_profiles(["oai_dc", "edm"]), card := CheckCard(), [], {})
     assert set(card.findings) == {"DC-02"}
     assert "DC-07" in card.applied

@@ -24,7 +24,7 @@ def check(
 ) -> CheckCard:
     """Return the card on which a record was checked."""
     card = CheckCard()
-    record = SampledRecord(identifier, "", deleted, (), "oai_dc", metadata.encode(), (), 3)
+    record = SampledRecord(identifier, "", deleted, (), "oai_dc", metadata.encode(), 3)
     namespace, schema = declared
     row = {"metadataPrefix": "oai_dc", "metadataNamespace": namespace, "schema": schema}
     check_records([record], [], card, [row], {"repositoryIdentifier": repository})
