@@ -108,6 +108,7 @@ class Description:
     version: str | None = None
     doi: str | None = None
     url: str | None = None
+    """The URL that the platform cites, if that is not `web_base_url` of the item."""
     related: tuple[Related, ...] = ()
 
 

@@ -25,14 +25,9 @@ from builder.http.limits import Limits, Stop
 from builder.http.responses import Response
 from builder.http.url import normal_url
 from builder.sources.datasets.download import api
-from builder.sources.datasets.download.exchanges import (
-    describe_answer,
-    describe_redirects,
-    digits,
-    mark_exchanges,
-)
+from builder.sources.datasets.download.exchanges import describe_exchanges, digits
 from builder.sources.datasets.item import GIT, REPLICAS, FilesetManifestFile
-from builder.sources.datasets.manifest_file import EVERY, Digests, begin_digests, best_digest
+from builder.sources.datasets.manifest_file import Digests, begin_digests, best_digest
 from builder.sources.datasets.protocols import FilesetError, OpenSink, Received, ZipSink
 from builder.sources.datasets.status import FAIL_ALONE
 
@@ -74,8 +69,9 @@ class PartialDownload:
     limit: int
     sink: ZipSink
     unpack: bool = False
-    head: Received | None = None
     coding: str | None = None
+    _answer: Response | None = None
+    _at: str = ""
     _digests: Digests = field(init=False)
     _first: tuple[str, str] = ("", "")
     _tag: str | None = None
@@ -134,6 +130,7 @@ class PartialDownload:
             raise FetchError("cut-short", f"{self.size:,} bytes, without a Content-Length")
 
     def _begin(self, answer: Response, at: str) -> None:
+        self._answer, self._at = answer, at
         self.coding = responses.content_coding(answer.headers)
         self._first = _validators(answer.headers)
         tag = _strong_validator(answer.headers)
@@ -142,15 +139,6 @@ class PartialDownload:
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
         length = answer.headers.get("content-length", "").strip()
         self._total = int(length[:18]) if length.isascii() and length.isdigit() else None
-        digests: dict[str, Any] = dict.fromkeys(EVERY, "")
-        self.head = Received(
-            size=0,
-            **digests,
-            verified=None,
-            media_type=api.media_type(answer.headers),
-            last=describe_answer(answer, at),
-            redirects=describe_redirects(answer),
-        )
 
     def _continue(self, answer: Response) -> None:
         """Check that a response with status 206 is the rest of the same file.
@@ -189,8 +177,8 @@ class PartialDownload:
 
     def _look(self, head: bytes) -> None:
         """Check the first bytes and the Content-Length. Raises ContentMismatch."""
-        assert self.head is not None
-        kind = self.head.media_type
+        assert self._answer is not None
+        kind = api.media_type(self._answer.headers)
         packed = self.coding is not None and not self.unpack
         own = (self.file.mimetype or "").partition(";")[0].strip().lower()
         if not api.is_html(own) and not self.file.path.lower().endswith(_PAGES):
@@ -226,7 +214,7 @@ class PartialDownload:
 
         Raises FetchError if it is shorter than the first Content-Length.
         """
-        assert self.head is not None
+        assert self._answer is not None
         short = self._total is not None and self.size < self._total and not self.coding
         if short and not self.is_whole():
             raise FetchError("cut-short", f"{self.size:,} of {self._total:,} bytes received")
@@ -238,11 +226,11 @@ class PartialDownload:
             raise self._mismatch(status, detail, every["sha256"])
         if self.coding and not best_digest(self.file) and self.file.size is None:
             raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
-        *redirects, last = mark_exchanges([*self.head.redirects, self.head.last], every["sha256"])
-        return replace(
-            self.head,
+        *redirects, last = describe_exchanges(self._answer, self._at, every["sha256"])
+        return Received(
             size=self.size,
             verified=best_digest(self.file),
+            media_type=api.media_type(self._answer.headers),
             **every,
             unpacked=bool(self.coding and self.unpack),
             last=last,

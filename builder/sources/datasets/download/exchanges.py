@@ -2,7 +2,7 @@
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -21,8 +21,23 @@ def digits(at: float) -> str:
     return to_digits(datetime.fromtimestamp(at, UTC))
 
 
-def describe_answer(answer: Response, at: str) -> HttpExchange:
-    """Return the last exchange of a response, received `at` (14 digits), without its body."""
+def describe_exchanges(answer: Response, at: str, sha256: str) -> tuple[HttpExchange, ...]:
+    """Return the exchanges that led to a response, in order; its own, without the body, is last.
+
+    It was received `at` (14 digits). The digest of its bytes completes the URLs
+    (builder.http.secrets.mark_file).
+    """
+    return tuple(
+        replace(
+            exchange,
+            url=mark_file(exchange.url, sha256),
+            headers=tuple((name, mark_file(value, sha256)) for name, value in exchange.headers),
+        )
+        for exchange in (*map(_describe_redirect, answer.redirects), _describe(answer, at))
+    )
+
+
+def _describe(answer: Response, at: str) -> HttpExchange:
     return HttpExchange(
         url=strip_secrets(answer.url, marked=True),
         at=at,
@@ -34,24 +49,7 @@ def describe_answer(answer: Response, at: str) -> HttpExchange:
     )
 
 
-def describe_redirects(answer: Response) -> tuple[HttpExchange, ...]:
-    """Return the redirects that led to a response, in order; `mark_exchanges` completes them."""
-    return tuple(map(_describe, answer.redirects))
-
-
-def mark_exchanges(exchanges: Iterable[HttpExchange], sha256: str) -> tuple[HttpExchange, ...]:
-    """Complete the URLs of exchanges that led to a file (builder.http.secrets.mark_file)."""
-    return tuple(
-        replace(
-            exchange,
-            url=mark_file(exchange.url, sha256),
-            headers=tuple((name, mark_file(value, sha256)) for name, value in exchange.headers),
-        )
-        for exchange in exchanges
-    )
-
-
-def _describe(redirect: FollowedRedirect) -> HttpExchange:
+def _describe_redirect(redirect: FollowedRedirect) -> HttpExchange:
     answer, headers, body = redirect.response, redirect.response.raw, redirect.body
     location = answer.headers.get("location", "")
     shown = strip_secrets(location, marked=True)
@@ -59,7 +57,7 @@ def _describe(redirect: FollowedRedirect) -> HttpExchange:
         headers = tuple((name, value.replace(location, shown)) for name, value in headers)
         body = None
     return replace(
-        describe_answer(replace(answer, raw=headers), digits(redirect.at)),
+        _describe(replace(answer, raw=headers), digits(redirect.at)),
         body=None if body is None else body.decode("latin-1"),
     )
 
@@ -73,8 +71,8 @@ def pack_answer(
     """
     room = _ROOM - sum(len(stored.packed or b"") for stored in earlier)
     packed = zlib.compress(body, 1)
-    exchanges = [*describe_redirects(answer), describe_answer(answer, digits(now))]
-    *redirects, last = mark_exchanges(exchanges, hashlib.sha256(body).hexdigest())
+    sha256 = hashlib.sha256(body).hexdigest()
+    *redirects, last = describe_exchanges(answer, digits(now), sha256)
     return PlatformAnswer(
         last=last,
         redirects=tuple(redirects),

@@ -122,7 +122,6 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
     if count is not None and len(files) < count:
         raise FilesetError("incomplete-manifest", f"{len(files)} of {count} files are listed")
     restricted = _true(item.get("nodownload")) or _true(metadata.get("access-restricted-item"))
-    page = f"https://{DOMAIN}/details/{name}"
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status="platform-restricted" if restricted else "success",
@@ -134,9 +133,9 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
             "collection": list(json_document.texts(metadata.get("collection"))),
             "mediatype": json_document.text(metadata.get("mediatype")),
         },
-        web_base_url=page,
+        web_base_url=f"https://{DOMAIN}/details/{name}",
         detail="its files are lent, not downloadable" if restricted else "",
-        description=_describe(metadata, page),
+        description=_describe(metadata),
     )
 
 
@@ -172,8 +171,7 @@ def _true(value: object) -> bool:
     return value is True or json_document.text(value) in ("true", "1")
 
 
-def _describe(metadata: Mapping[str, Any], page: str) -> Description:
-
+def _describe(metadata: Mapping[str, Any]) -> Description:
     helpers = people_from_texts(values_at(metadata, "contributor"))
     return Description(
         title=first_at(metadata, "title", plain_text),
@@ -194,5 +192,4 @@ def _describe(metadata: Mapping[str, Any], page: str) -> Description:
             "doi identifier-doi external-identifier",
             lambda name: json_document.doi((json_document.text(name) or "").removeprefix("urn:")),
         ),
-        url=page,
     )

@@ -117,18 +117,18 @@ def _item(dataset: Mapping[str, Any], root: str, name: str) -> FilesetPlatformIt
     links = [resource for resource in resources if not _is_file(resource)]
     if status == "success" and links and not files:
         status, detail = "metadata-only", "it only links to pages and services"
-    page = f"{root}/dataset/{json_document.text(dataset.get('name')) or id_}"
+    host = json_document.host(root)
     ids = [json_document.text(file.get("id")) or str(at) for at, file in enumerate(files)]
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status=status,
-        platform_domain=json_document.host(root),
+        platform_domain=host,
         platform_id=id_,
         manifest=json_document.apart([_file(file) for file in files], ids),
-        web_base_url=page,
+        web_base_url=f"{root}/dataset/{json_document.text(dataset.get('name')) or id_}",
         version=json_document.text(dataset.get("version")),
         detail=detail,
-        description=_describe(dataset, links, page),
+        description=_describe(dataset, links, host),
     )
 
 
@@ -193,7 +193,7 @@ def _path(resource: Mapping[str, Any], url: str | None) -> str:
 
 
 def _describe(
-    dataset: Mapping[str, Any], links: Sequence[Mapping[str, Any]], page: str
+    dataset: Mapping[str, Any], links: Sequence[Mapping[str, Any]], host: str
 ) -> Description:
     extras = {
         json_document.text(extra.get("key")) or "": extra.get("value")
@@ -208,7 +208,7 @@ def _describe(
     return Description(
         title=plain_text(dataset.get("title")) or json_document.text(dataset.get("name")),
         creators=(creator,) if creator else (),
-        publisher=body or plain_text(dataset.get("maintainer")) or json_document.host(page),
+        publisher=body or plain_text(dataset.get("maintainer")) or host,
         published=json_document.day(extras.get("issued"))
         or json_document.day(dataset.get("metadata_created")),
         abstract=plain_text(dataset.get("notes")),
@@ -218,6 +218,5 @@ def _describe(
         licences=licences(name=dataset.get("license_title"), url=dataset.get("license_url")),
         version=json_document.text(dataset.get("version")),
         doi=json_document.doi(dataset.get("doi")) or json_document.doi(extras.get("doi")),
-        url=page,
         related=relate_all((link.get("url"), "References") for link in links),
     )

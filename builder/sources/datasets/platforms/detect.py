@@ -91,7 +91,6 @@ PROBES: tuple[Probe, ...] = (
 def probe(
     resource: DatasetResource,
     api: Api,
-    probes: tuple[Probe, ...] = PROBES,
     failed: Callable[[FilesetError], None] = lambda error: None,
 ) -> str | None:
     """Return the name of the platform that a resource's host runs, or None.
@@ -101,7 +100,7 @@ def probe(
     """
     parts = urlsplit(resource.url)
     behind = parts.path + (f"?{parts.query}" if parts.query else "")
-    for probe in probes:
+    for probe in PROBES:
         match = probe.shape.fullmatch(behind)
         if match is None or (probe.doi and resource.doi is None):
             continue

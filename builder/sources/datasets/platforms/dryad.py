@@ -9,6 +9,7 @@ withheld (needs-token).
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -20,7 +21,12 @@ from builder.sources.datasets.item import (
     Related,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.json_document import first_at, read_pages, values_at
+from builder.sources.datasets.platforms.json_document import (
+    first_at,
+    read_pages,
+    refusal,
+    values_at,
+)
 from builder.sources.datasets.platforms.metadata import (
     licences,
     people_of,
@@ -103,7 +109,9 @@ def _other_versions(api: Api, dataset: Mapping[str, Any], own: str | None) -> It
     first, at = _link(dataset, "stash:versions"), json_document.size(own)
     if first is None or at is None or json_document.size(dataset.get("versionNumber")) == 1:
         return
-    for page in read_pages(api, f"{first}?per_page={_PER_PAGE}", (DOMAIN,), _following):
+    for page in read_pages(
+        api, f"{first}?per_page={_PER_PAGE}", (DOMAIN,), partial(_link, name="next")
+    ):
         embedded = json_document.inner(page, "_embedded").get("stash:versions")
         for version in json_document.objects_of(embedded, "the list of versions"):
             number = json_document.size(version.get("versionNumber"))
@@ -112,10 +120,6 @@ def _other_versions(api: Api, dataset: Mapping[str, Any], own: str | None) -> It
                 continue
             relation = "IsNewVersionOf" if number < at else "IsPreviousVersionOf"
             yield from relate_all([(_link(version, "self"), relation)])
-
-
-def _following(page: Mapping[str, Any]) -> str | None:
-    return _link(page, "next")
 
 
 def _dataset_doi(resource: DatasetResource) -> str:
@@ -134,39 +138,36 @@ def _link(holder: Mapping[str, Any], name: str) -> str | None:
     return json_document.join_url(_ROOT, json_document.inner(holder, "_links", name).get("href"))
 
 
-def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
-    """Return the status of access, its last day, and a detail; success if it is open."""
+def _refusal(dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an item that say why its files are not given; empty if they are."""
     curation = (json_document.text(dataset.get("curationStatus")) or "").lower()
     if curation == "withdrawn":
-        return "platform-gone", None, "it was withdrawn"
+        return refusal("platform-gone", "it was withdrawn")
     if curation == "embargoed":
         until = first_at(dataset, "embargoEndDate publicationDate", json_document.day)
-        return "platform-embargoed", until, "embargoed"
+        return refusal("platform-embargoed", "embargoed", until)
     message = plain_text(dataset.get("message"))
     if message and json_document.text(dataset.get("title")) is None:
-        return "platform-restricted", None, message
+        return refusal("platform-restricted", message)
     if json_document.text(dataset.get("visibility")) == "restricted":
-        return "platform-restricted", None, f"it is restricted: {curation or 'not published'}"
-    return "success", None, ""
+        return refusal("platform-restricted", f"it is restricted: {curation or 'not published'}")
+    return {}
 
 
 def _item(doi: str, dataset: Mapping[str, Any]) -> FilesetPlatformItem:
     identifier = json_document.doi(dataset.get("identifier"))
     if identifier != doi:
         raise FilesetError("platform-error", f"requested {doi}, received {identifier}")
-    status, until, detail = _access_status(dataset)
     version = json_document.text(dataset.get("versionNumber"))
-    page = json_document.web(dataset.get("sharingLink")) or f"https://{DOMAIN}/dataset/doi:{doi}"
     return FilesetPlatformItem(
         platform_name=NAME,
-        platform_status=status,
         platform_domain=DOMAIN,
         platform_id=doi,
         version=version,
-        until=until,
-        detail=detail,
-        web_base_url=page,
-        description=_describe(dataset, doi, version, page),
+        web_base_url=json_document.web(dataset.get("sharingLink"))
+        or f"https://{DOMAIN}/dataset/doi:{doi}",
+        description=_describe(dataset, doi, version),
+        **_refusal(dataset),
     )
 
 
@@ -175,7 +176,7 @@ def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
     files: list[Mapping[str, Any]] = []
     total: int | None = None
     first = f"{version.rstrip('/')}/files?per_page={_PER_PAGE}"
-    for page in read_pages(api, first, (DOMAIN,), _following):
+    for page in read_pages(api, first, (DOMAIN,), partial(_link, name="next")):
         embedded = json_document.inner(page, "_embedded").get("stash:files")
         files += json_document.objects_of(embedded, "the list of files")
         total = json_document.size(page.get("total"))
@@ -201,7 +202,7 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
     )
 
 
-def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: str) -> Description:
+def _describe(dataset: Mapping[str, Any], doi: str, version: str | None) -> Description:
     return Description(
         title=plain_text(dataset.get("title")),
         creators=people_of(
@@ -218,7 +219,6 @@ def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: s
         licences=licences(url=dataset.get("license")),
         version=version,
         doi=doi,
-        url=page,
         related=relate_all(
             (work.get("identifier"), _RELATIONS.get(str(work.get("relationship")).strip().lower()))
             for work in json_document.entries(dataset.get("relatedWorks"))

@@ -23,6 +23,7 @@ from builder.sources.datasets.platforms.json_document import (
     edition,
     first_at,
     part_document,
+    refusal,
     values_at,
 )
 from builder.sources.datasets.platforms.metadata import (
@@ -162,14 +163,10 @@ def _parse_resource(resource: DatasetResource) -> VersionRequest:
         raise ScopeError("it is a collection of articles", "collection")
     if _FILE.match(path):
         raise ScopeError("it is one file of an article", "file-level")
-    by_url, by_doi = _ARTICLE.fullmatch(path), _DOI.fullmatch(resource.doi or "")
-    match = by_url or by_doi
-    if match is None:
+    request = VersionRequest.of(_ARTICLE.fullmatch(path), _DOI.fullmatch(resource.doi or ""))
+    if request is None:
         raise ScopeError(f"{resource.url} is not an article", "no-dataset")
-    version = match["version"]
-    if by_doi and version is None and by_doi["id"] == match["id"].lower():
-        version = by_doi["version"]
-    return VersionRequest(match["id"].lower(), version)
+    return request
 
 
 def _check(article: Mapping[str, Any], request: VersionRequest) -> None:
@@ -184,40 +181,37 @@ def _check(article: Mapping[str, Any], request: VersionRequest) -> None:
         raise ScopeError("it is a draft", "draft")
 
 
-def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
-    """Return the status of access, its last day, and a detail; success if it is open."""
+def _refusal(article: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an item that say why its files are not given; empty if they are."""
     if article.get("is_metadata_record") is True:
-        return "metadata-only", None, plain_text(article.get("metadata_reason")) or ""
+        return refusal("metadata-only", plain_text(article.get("metadata_reason")))
     if article.get("is_confidential") is True:
-        return "platform-restricted", None, plain_text(article.get("confidential_reason")) or ""
+        return refusal("platform-restricted", plain_text(article.get("confidential_reason")))
     if article.get("is_embargoed") is True:
         reason = first_at(article, "embargo_reason embargo_title", plain_text)
-        return "platform-embargoed", json_document.day(article.get("embargo_date")), reason or ""
+        return refusal("platform-embargoed", reason, json_document.day(article.get("embargo_date")))
     if article.get("is_public") is False:
-        return "platform-restricted", None, "it is not public"
+        return refusal("platform-restricted", "it is not public")
     if article.get("download_disabled") is True:
-        return "platform-restricted", None, "downloads are disabled"
-    return "success", None, ""
+        return refusal("platform-restricted", "downloads are disabled")
+    return {}
 
 
 def _item(
     article: Mapping[str, Any], request: VersionRequest, resource: DatasetResource
 ) -> FilesetPlatformItem:
-    status, until, detail = _access_status(article)
     version = json_document.text(article.get("version"))
     page = first_at(article, "url_public_html figshare_url", json_document.web)
     bundle = f"https://ndownloader.figshare.com/articles/{request.id}/versions/{version}"
     return FilesetPlatformItem(
         platform_name=NAME,
-        platform_status=status,
         platform_domain=json_document.host(page or resource.url),
         platform_id=request.id,
         version=version,
-        until=until,
-        detail=detail,
         web_base_url=page or resource.url,
         web_bundle_url=bundle if version and _root(resource) == _API else None,
-        description=_describe(article, version, page or resource.url),
+        description=_describe(article, version),
+        **_refusal(article),
     )
 
 
@@ -272,8 +266,7 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
     )
 
 
-def _describe(article: Mapping[str, Any], version: str | None, url: str) -> Description:
-    """Return the description of an article; `url` is its page."""
+def _describe(article: Mapping[str, Any], version: str | None) -> Description:
     licence = json_document.inner(article, "license")
     kind = json_document.text(article.get("defined_type_name")) or "dataset"
     title, citation = plain_text(article.get("title")), plain_text(article.get("citation")) or ""
@@ -296,7 +289,6 @@ def _describe(article: Mapping[str, Any], version: str | None, url: str) -> Desc
         licences=licences(name=licence.get("name"), url=licence.get("url")),
         version=version,
         doi=json_document.doi(article.get("doi")),
-        url=url,
         related=_relate_works(article),
     )
 

@@ -171,7 +171,6 @@ def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Descr
         licences=tuple(_licences(metadata.get("rights"))),
         version=text(metadata.get("version")),
         doi=doi(inner(document, "pids", "doi").get("identifier")),
-        url=web(inner(document, "links").get("self_html")),
         related=tuple(
             work
             for row in entries(metadata.get("related_identifiers"))
@@ -237,7 +236,6 @@ def _read_legacy(document: Mapping[str, Any], record: str) -> Deposit:
 
 
 def _describe_legacy(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
-    links = inner(document, "links")
     related = [
         work
         for row in entries(metadata.get("related_identifiers"))
@@ -259,7 +257,6 @@ def _describe_legacy(document: Mapping[str, Any], metadata: Mapping[str, Any]) -
         ),
         version=text(metadata.get("version")),
         doi=doi(document.get("doi")) or doi(metadata.get("doi")),
-        url=web(links.get("self_html")) or web(links.get("html")),
         related=tuple(dict.fromkeys(related)),
     )
 

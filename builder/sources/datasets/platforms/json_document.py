@@ -263,6 +263,11 @@ def apart(
     )
 
 
+def refusal(status: str, detail: str | None, until: str | None = None) -> dict[str, Any]:
+    """Return the fields of an item whose files are not given, or are not until a day."""
+    return {"platform_status": status, "detail": detail or "", "until": until}
+
+
 @contextmanager
 def wrap_part_errors() -> Iterator[None]:
     """Wrap errors of requests for parts of an existing dataset.
@@ -291,6 +296,21 @@ class VersionRequest:
     id: str
     version: str | None
 
+    @classmethod
+    def of(
+        cls, by_url: re.Match[str] | None, by_doi: re.Match[str] | None
+    ) -> "VersionRequest | None":
+        """Return what a URL, or else a DOI, requests; both have the groups `id` and `version`.
+
+        The version of the DOI counts if the URL has the same id and no version.
+        """
+        if (match := by_url or by_doi) is None:
+            return None
+        name, version = match["id"].lower(), match["version"]
+        if by_doi and version is None and by_doi["id"] == name:
+            version = by_doi["version"]
+        return cls(name, version)
+
     def check(self, received: str | None) -> None:
         """Raise FilesetError (platform-scope) if another version was received."""
         if self.version and received and received != self.version:
@@ -306,13 +326,21 @@ def edition(api: Api, whole: str, url: str, version: str | None) -> Any:
     """
     if version is None:
         return api.document(whole)
+    return existing(api, whole, url, ScopeError(f"it has no version {version}", "wrong-version"))
+
+
+def existing(api: Api, whole: str, url: str, none: ScopeError) -> Any:
+    """Return the document at `url`; raise `none` if it is not found, and that at `whole` is.
+
+    Raises FilesetError as the API does.
+    """
     try:
         return api.document(url)
     except FilesetError as error:
         if error.status != "platform-404":
             raise
         api.document(whole)
-        raise ScopeError(f"it has no version {version}", "wrong-version") from error
+        raise none from error
 
 
 def read_pages(

@@ -17,6 +17,7 @@ from builder.sources.datasets.platforms.json_document import (
     VersionRequest,
     edition,
     part_document,
+    refusal,
     values_at,
 )
 from builder.sources.datasets.platforms.metadata import (
@@ -49,7 +50,11 @@ class Mendeley(json_document.HostedPlatform):
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested version, or else the newest. Raises FilesetError."""
-        request = _parse_resource(resource)
+        is_here = json_document.host(resource.url) == DOMAIN
+        by_url = _DATASET.fullmatch(json_document.path(resource.url)) if is_here else None
+        request = VersionRequest.of(by_url, _DOI.fullmatch(resource.doi or ""))
+        if request is None:
+            raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
         where = f"https://{DOMAIN}/public-api/datasets/{request.id}"
         snapshot = f"{where}/snapshot/{request.version}"
         dataset = json_document.mapping(
@@ -61,39 +66,18 @@ class Mendeley(json_document.HostedPlatform):
         if version is None:
             raise FilesetError("platform-bad-response", "the dataset does not declare its version")
         request.check(version)
-        item = _item(dataset, request, version)
-        if item.platform_status != "success":
-            return item
+        item = FilesetPlatformItem(
+            platform_name=NAME,
+            platform_domain=DOMAIN,
+            platform_id=request.id,
+            version=version,
+            web_base_url=f"https://{DOMAIN}/datasets/{request.id}/{version}",
+            web_bundle_url=f"https://{DOMAIN}/public-api/zip/{request.id}/download/{version}",
+            description=_describe(dataset, version),
+        )
+        if dataset.get("available") is False:
+            return replace(item, **refusal("platform-restricted", "it is not available"))
         return replace(item, manifest=tuple(_files(api, where, version, dataset)))
-
-
-def _parse_resource(resource: DatasetResource) -> VersionRequest:
-    """Return the requested dataset. Raises FilesetError (platform-scope) for other pages."""
-    by_doi = _DOI.fullmatch(resource.doi or "")
-    is_here = json_document.host(resource.url) == DOMAIN
-    match = (_DATASET.fullmatch(json_document.path(resource.url)) if is_here else None) or by_doi
-    if match is None:
-        raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
-    version = match["version"]
-    if version is None and by_doi and by_doi["id"] == match["id"]:
-        version = by_doi["version"]
-    return VersionRequest(match["id"], version)
-
-
-def _item(dataset: Mapping[str, Any], request: VersionRequest, version: str) -> FilesetPlatformItem:
-    closed = dataset.get("available") is False
-    page = f"https://{DOMAIN}/datasets/{request.id}/{version}"
-    return FilesetPlatformItem(
-        platform_name=NAME,
-        platform_status="platform-restricted" if closed else "success",
-        platform_domain=DOMAIN,
-        platform_id=request.id,
-        version=version,
-        detail="it is not available" if closed else "",
-        web_base_url=page,
-        web_bundle_url=f"https://{DOMAIN}/public-api/zip/{request.id}/download/{version}",
-        description=_describe(dataset, version, page),
-    )
 
 
 def _files(
@@ -147,7 +131,7 @@ def _file(file: Mapping[str, Any], place: str) -> FilesetManifestFile:
     )
 
 
-def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Description:
+def _describe(dataset: Mapping[str, Any], version: str) -> Description:
     licence = json_document.inner(dataset, "data_licence")
     name = licence.get("short_name") or licence.get("full_name")
     articles = ((doi, "IsSupplementTo") for doi in values_at(dataset, "articles.doi"))
@@ -168,6 +152,5 @@ def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Descriptio
         licences=licences(name=name, url=licence.get("url")),
         version=version,
         doi=json_document.doi(json_document.inner(dataset, "doi").get("id") or dataset.get("doi")),
-        url=page,
         related=relate_all([*articles, *links]),
     )

@@ -21,6 +21,7 @@ from builder.sources.datasets.platforms.json_document import (
     first_at,
     part_document,
     read_pages,
+    refusal,
     values_at,
 )
 from builder.sources.datasets.platforms.metadata import licences, people_of, plain_text
@@ -59,7 +60,14 @@ class Osf(json_document.HostedPlatform):
         """Return the project or registration with all its files. Raises FilesetError."""
         guid = _project_id(resource)
         kind, node = _node(api, guid)
-        item = _item(guid, kind, node)
+        item = FilesetPlatformItem(
+            platform_name=NAME,
+            platform_domain=DOMAIN,
+            platform_id=guid,
+            web_base_url=f"https://{DOMAIN}/{guid}/",
+            description=_describe(node, kind),
+            **_refusal(json_document.inner(node, "attributes")),
+        )
         if item.platform_status != "success":
             return item
         files = [*_walk(api, f"https://{_API}/v2/{kind}/{guid}/files/")]
@@ -104,31 +112,17 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     return kind, node
 
 
-def _access_status(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
-    """Return the status of access, its last day, and a detail; success if it is open."""
+def _refusal(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an item that say why its files are not given; empty if they are."""
     if about.get("withdrawn") is True:
         why = plain_text(about.get("withdrawal_justification")) or "withdrawn"
-        return "platform-gone", None, why
+        return refusal("platform-gone", why)
     if about.get("embargoed") is True:
-        return "platform-embargoed", json_document.day(about.get("embargo_end_date")), "embargoed"
+        until = json_document.day(about.get("embargo_end_date"))
+        return refusal("platform-embargoed", "embargoed", until)
     if about.get("public") is False:
-        return "platform-restricted", None, "it is not public"
-    return "success", None, ""
-
-
-def _item(guid: str, kind: str, node: Mapping[str, Any]) -> FilesetPlatformItem:
-    status, until, detail = _access_status(json_document.inner(node, "attributes"))
-    page = f"https://{DOMAIN}/{guid}/"
-    return FilesetPlatformItem(
-        platform_name=NAME,
-        platform_status=status,
-        platform_domain=DOMAIN,
-        platform_id=guid,
-        until=until,
-        detail=detail,
-        web_base_url=page,
-        description=_describe(node, kind, page),
-    )
+        return refusal("platform-restricted", "it is not public")
+    return {}
 
 
 def _components(api: Api, node: Mapping[str, Any]) -> Iterator[str]:
@@ -147,7 +141,7 @@ def _components(api: Api, node: Mapping[str, Any]) -> Iterator[str]:
             if len(seen) > _DEPTH:
                 raise FilesetError("platform-error", f"it has more than {_DEPTH:,} components")
             seen.add(guid)
-            if _access_status(json_document.inner(child, "attributes"))[0] == "success":
+            if not _refusal(json_document.inner(child, "attributes")):
                 waiting.append(child)
                 yield quote(guid, safe="")
 
@@ -205,7 +199,7 @@ def _file(entry: Mapping[str, Any], about: Mapping[str, Any]) -> FilesetManifest
     )
 
 
-def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
+def _describe(node: Mapping[str, Any], kind: str) -> Description:
     about = json_document.inner(node, "attributes")
     licence = json_document.inner(node, "embeds", "license", "data", "attributes")
     return Description(
@@ -228,5 +222,4 @@ def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
         subjects=json_document.texts(about.get("tags")),
         licences=licences(name=licence.get("name"), url=licence.get("url")),
         doi=first_at(node, "embeds.identifiers.data.attributes.value", json_document.doi),
-        url=page,
     )

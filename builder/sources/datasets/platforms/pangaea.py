@@ -71,7 +71,7 @@ class Pangaea(json_document.HostedPlatform):
             manifest=tuple(_files(api, id_, about)) if is_open else None,
             web_base_url=page,
             detail="" if is_open else f"its access is {access or 'not free'}",
-            description=_describe(about, doi, page),
+            description=_describe(about, doi),
         )
 
 
@@ -137,7 +137,7 @@ def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None
     return files
 
 
-def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
+def _describe(about: Mapping[str, Any], doi: str) -> Description:
     return Description(
         title=plain_text(about.get("name")),
         creators=tuple(schema_org.creators(about)),
@@ -149,6 +149,5 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
         language=json_document.text(about.get("inLanguage")),
         licences=licences(url=about.get("license")),
         doi=doi,
-        url=page,
         related=schema_org.relations(about, {"citation": "References", "isPartOf": "IsPartOf"}),
     )

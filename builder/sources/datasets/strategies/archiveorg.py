@@ -81,12 +81,6 @@ class ArchiveClient:
         api = replace(api, client=replace(api.client, credentials=credentials), heard=[])
         return cls(api=api, has_keys=bool(access and secret), seconds=seconds)
 
-    def check(self) -> None:
-        """Raise FilesetError (not-implemented) unless items can be written."""
-        if not self.has_keys:
-            detail = "to store files at archive.org, set IA_ACCESS_KEY and IA_SECRET_KEY"
-            raise FilesetError("not-implemented", detail)
-
     def contents(self, item: str) -> ItemContents:
         """Return the files of an item. Raises FilesetError (error-store-verify)."""
         with _errors_as("error-store-verify"):
@@ -255,8 +249,9 @@ class _ArchiveOrgRun:
         self._archived = record.archived_files(earlier)
         self._quota = Quota(item.files, strategy.settings)
         self._terminal: Terminal | None = None
-        if item.platform_name != ARCHIVEORG:
-            strategy.archive_org.check()
+        if item.platform_name != ARCHIVEORG and not strategy.archive_org.has_keys:
+            detail = "to store files at archive.org, set IA_ACCESS_KEY and IA_SECRET_KEY"
+            raise FilesetError("not-implemented", detail)
         self._contents = strategy.archive_org.contents(self._name)
         self._check_owner()
 

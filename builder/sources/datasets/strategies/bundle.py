@@ -305,7 +305,11 @@ class Bundled(ArchivingStrategy):
         if first is not None:
             is_foreign = first.archived.bundle_terminal is not None
         try:
-            return (self._download if is_foreign else self._pack)(item, key, first)
+            if is_foreign:
+                return self._download(item, key, first)
+            most = Quota(item.files, self.settings).most_written
+            manifest, meta = pack(item, self, lambda: self.store.creating(key, most), key, first)
+            return first or _record(item, key, manifest, meta)
         except Conflict:
             if (existing := self._find(item, key, first)) is None:  # another run was first
                 raise
@@ -377,14 +381,6 @@ class Bundled(ArchivingStrategy):
         whole = files.compute_digests(record.chunks(self.store, key, self.go_on))
         archive = files.with_digests(FilesetManifestFile(path=BUNDLE, mimetype=ZIP), whole)
         return _record(item, key, manifest, files.meta(archive), terminal)
-
-    def _pack(
-        self, item: FilesetPlatformItem, key: str, first: KeepingRecord | None
-    ) -> KeepingRecord:
-        """Pack the files into a bundle one by one, and return its record."""
-        most = Quota(item.files, self.settings).most_written
-        manifest, meta = pack(item, self, lambda: self.store.creating(key, most), key, first)
-        return first or _record(item, key, manifest, meta)
 
 
 def _record(

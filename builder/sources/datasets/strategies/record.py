@@ -87,7 +87,7 @@ def of_files(
     archived = ArchiveStrategyResult(
         ingest_strategy=strategy,
         status=_status(item, strategy, files),
-        manifest=files,
+        manifest=tuple(file for file in files if file.status not in NOT_TRIED),
         file_file_meta=meta(alone) if alone else None,
         file_terminal=terminal if alone else None,
         file_cdx=cdx if alone else None,
@@ -98,22 +98,12 @@ def of_files(
         archiveorg_item_name=archiveorg_item,
         location=location,
     )
-    return of(item, archived, objects)
-
-
-def of(
-    item: FilesetPlatformItem,
-    archived: ArchiveStrategyResult,
-    objects: Iterable[KeptObject] = (),
-) -> KeepingRecord:
-    """Create the record of an item that was just archived."""
-    manifest = tuple(file for file in archived.manifest if file.status not in NOT_TRIED)
     return KeepingRecord(
         platform_name=item.platform_name,
         platform_domain=item.platform_domain,
         platform_id=item.platform_id,
         version=item.version,
-        archived=replace(archived, manifest=manifest),
+        archived=archived,
         objects=tuple(sorted(objects, key=_KEY)),
     )
 
@@ -228,9 +218,13 @@ def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None
     if is_whole and several(record.archived.ingest_strategy) == several(strategy):
         return record
     if is_whole:
-        raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
+        raise _overtaken(base)
     store.remove(base + RECORD)
     return None
+
+
+def _overtaken(base: str) -> FilesetError:
+    return FilesetError("error-store-verify", f"another run archived {base} at the same time")
 
 
 def extend(
@@ -272,13 +266,12 @@ def extend(
         return replace(record, archived=replace(archived, manifest=manifest, status=now))
     _verify_sizes(store, objects)
     if read(store, base) != first:
-        raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
+        raise _overtaken(base)
     record = _add_answers(store, base, record, item)
     try:
         store.replace(base + RECORD, serialize(record), tag)
     except Conflict as error:
-        detail = f"another run archived {base} at the same time"
-        raise FilesetError("error-store-verify", detail) from error
+        raise _overtaken(base) from error
     return record
 
 
@@ -345,7 +338,7 @@ def forget(store: Writer, key: str) -> None:
     """
     base = place_of(key) or ""
     if read(store, base) is not None:
-        raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
+        raise _overtaken(base)
     store.remove(key)
 
 

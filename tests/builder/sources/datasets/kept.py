@@ -32,5 +32,6 @@ def keep(store: Writer, of: FilesetPlatformItem) -> IngestOutcome:
         files.append(replace(file, key=key, sha256=digest))
         objects.append(KeptObject(key, len(data), digest))
     kept = replace(outcomes.archived(of), manifest=tuple(files), location=base)
-    record.write(store, base, record.of(of, kept, tuple(objects)), of)
+    stored = record.of_files(of, kept.ingest_strategy, files, objects, location=base)
+    record.write(store, base, stored, of)
     return outcomes.outcome(of, archived=kept)

@@ -153,13 +153,6 @@ def real(path: str, replaced: Mapping[str, str] | None = None) -> Any:
     return json.loads(answer)
 
 
-def told(
-    platform: FilesetPlatformHelper, url: str, documents: dict[str, Any], doi: str | None = None
-) -> FilesetPlatformItem:
-    """Return what a platform tells of a URL, if the documents are what its API answers."""
-    return asked(platform, url, Pages(documents), doi)
-
-
 def asked(
     platform: FilesetPlatformHelper, url: str, api: Api, doi: str | None = None
 ) -> FilesetPlatformItem:

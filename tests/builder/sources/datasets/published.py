@@ -42,7 +42,6 @@ def begun(world: World, *outcomes: IngestOutcome) -> None:
 def rows(world: World, sql: str) -> list[tuple[Any, ...]]:
     """Ask the views of the newest snapshot."""
     entry = Catalogue(world.store).pointer().newest()
-    assert entry is not None
     return _viewing(world.root, entry).execute(sql).fetchall()
 
 

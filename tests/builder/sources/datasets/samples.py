@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from builder.sources.datasets.item import Person
+
 FIGSHARE = "https://api.figshare.com/v2/articles/4711"
 ARCHIVEORG = "https://archive.org/metadata/honey-1903"
 DRYAD = "https://datadryad.org/api/v2/datasets/doi%3A10.5061%2Fdryad.h0n3y"
@@ -11,6 +13,13 @@ MENDELEY = "https://data.mendeley.com/public-api/datasets/h0n3ybees1"
 PANGAEA = "https://doi.pangaea.de/10.1594/PANGAEA.4711"
 CKAN = "https://demo.ckan.org/api/3/action/package_show?id=honey-prices"
 
+JANA = Person(
+    name="Včela, Jana",
+    given="Jana",
+    family="Včela",
+    orcid="0000-0002-1825-0097",
+    affiliations=("Apiary",),
+)
 MD5 = "0123456789abcdef0123456789abcdef"
 SHA1 = MD5 + "01234567"
 SHA256 = MD5 * 2

@@ -166,7 +166,6 @@ def test_a_bundle_is_one_zip_of_all(archive: Archive) -> None:
     kept = archive.site.items[item_name(item)]
     assert list(kept) == ["bundle.zip"]
     body = kept["bundle.zip"]
-    assert found.bundle_file_meta is not None
     assert found.bundle_file_meta.sha256hex == hashlib.sha256(body).hexdigest()
     assert {file.key for file in found.manifest} == {None}
     archive.store.remove(place(item) + "fileset.json")

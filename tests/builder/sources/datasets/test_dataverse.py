@@ -8,6 +8,7 @@ import pytest
 from builder.sources.datasets.item import Licence, Person, Related
 from builder.sources.datasets.platforms.dataverse import Dataverse
 from tests.builder.sources.datasets.pages import Pages, Site, cases, real
+from tests.builder.sources.datasets.samples import JANA
 
 BASE = "https://dataverse.example.org"
 ID = "doi:10.5072/FK2/HIVES"
@@ -163,16 +164,7 @@ def test_the_digest_is_of_the_kind_that_is_said() -> None:
 
 def test_a_description_has_all_that_datacite_asks_for() -> None:
     said = SITE.item().description
-    assert said.creators == (
-        Person(
-            name="Včela, Jana",
-            given="Jana",
-            family="Včela",
-            orcid="0000-0002-1825-0097",
-            affiliations=("Apiary",),
-        ),
-        Person(name="Hive Group", organisation=True),
-    )
+    assert said.creators == (JANA, Person(name="Hive Group", organisation=True))
     assert [(p.name, p.role) for p in said.contributors] == [("Roj, P.", "DataCollector")]
     assert (said.publisher, said.published) == ("Example Dataverse", "2024-05-06")
     assert (said.title, said.abstract) == ("Weights of hives", "Ten hives.\n\nOne scale.")

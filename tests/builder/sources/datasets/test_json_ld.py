@@ -175,8 +175,7 @@ def test_a_description_is_read_whatever_the_types_of_its_values() -> None:
             "dateCreated": "2024-05",
             "description": ["<p>One</p>", "two"],
             "isBasedOn": "https://doi.org/10.5072/base",
-        },
-        PAGE,
+        }
     )
     assert (found.title, found.doi, found.version) == ("Hives", "10.5072/abc", "2")
     assert [

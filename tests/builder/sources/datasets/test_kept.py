@@ -110,6 +110,5 @@ def _ends_well(
     assert found.status in {"success", "success-existing"}
     assert {path: body_of(store, found, path) for path in BODIES} == BODIES
     kept = record.read(store, place(item))
-    assert kept is not None
     assert {*store.keys("filesets/")} == {place(item) + RECORD, *(o.key for o in kept.objects)}
     assert request().status == "success-existing"

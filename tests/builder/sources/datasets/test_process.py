@@ -175,7 +175,6 @@ def test_two_processes_fetch_a_dataset_once(site: Here) -> None:
 def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Here) -> None:
     done, held = site.record("hives-1"), site.record("hives-2", n3=silent())
     with site.begun("fileset", "--json", done, held) as process:
-        assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         assert (first["request"]["base_url"], first["status"]) == (done, "success")
         site.await_(lambda: site.server.asked(site.content("hives-2", "3.bin")))
@@ -203,8 +202,6 @@ def test_requests_that_come_one_by_one_are_answered_one_by_one(site: Here) -> No
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         for status in ("success", "success-existing", "success-existing"):
             process.stdin.write(json.dumps({"base_url": url}) + "\n")
             process.stdin.flush()

@@ -50,15 +50,10 @@ ITEM = FilesetPlatformItem(
     platform_id="7",
     manifest=(*(FilesetManifestFile(path=path) for path in BODIES), WITHHELD),
 )
-ARCHIVED = ArchiveStrategyResult(
-    ingest_strategy="s3-fileset",
-    status="success",
-    manifest=(*(file(path) for path in BODIES), WITHHELD),
-    file_file_meta=FileMeta(size_bytes=0, md5hex="", sha1hex="", sha256hex="", mimetype=None),
-    location=BASE,
-)
+FILES = (*(file(path) for path in BODIES), WITHHELD)
 OBJECTS = tuple(record.KeptObject(f"{BASE}files/{p}", len(b), digest(b)) for p, b in BODIES.items())
-RECORD = record.of(ITEM, ARCHIVED, OBJECTS)
+META = FileMeta(size_bytes=0, md5hex="", sha1hex="", sha256hex="", mimetype=None)
+RECORD = record.of_files(ITEM, "s3-fileset", FILES, OBJECTS, bundle=META, location=BASE)
 
 
 @pytest.fixture
@@ -82,8 +77,8 @@ def test_a_record_is_whole_and_names_no_withheld_file() -> None:
 
 
 def test_half_a_character_of_a_platform_s_answer_does_no_harm() -> None:
-    files = (replace(ARCHIVED.manifest[0], extra={"label": "\ud800", "é": "\udfff"}),)
-    one = replace(RECORD, archived=replace(ARCHIVED, manifest=files))
+    files = (replace(FILES[0], extra={"label": "\ud800", "é": "\udfff"}),)
+    one = replace(RECORD, archived=replace(RECORD.archived, manifest=files))
     data = record.serialize(one)
     assert data.decode("utf-8")
     assert record.parse(data, "x") == one

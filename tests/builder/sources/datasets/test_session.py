@@ -305,7 +305,6 @@ def test_results_are_a_run(kept: Kept) -> None:
     writer.add(outcome(item("a.csv")))
     writer.add(failed("platform-gone"))
     run = writer.commit()
-    assert run is not None
     assert run.name.startswith("20261122T100000Z-")
     assert [one.name for one in intake.runs(store)] == [run.name]
     assert run.results == 2

@@ -162,7 +162,6 @@ def test_what_was_altered_is_told_and_not_written_over(bench: Bench, change: str
     before = bench.kept()
     bench.server.forget()
     altered = strategy.check_existing(item)
-    assert altered is not None
     assert altered.status == "mismatch-existing"
     assert [file.status for file in altered.manifest] == [
         "mismatch-existing" if bench.place(file) == place else "exists" for file in result.manifest
@@ -217,9 +216,7 @@ def test_one_file_alone(server: Server, tmp_path: Path, name: str) -> None:
     result = bench.strategy().process(item)
     assert result.status == "success-file"
     assert result.location == result.manifest[0].key
-    assert result.file_file_meta is not None
     assert result.file_file_meta.sha256hex == digest("sha256", b"1,2\n")
-    assert result.file_terminal is not None
     assert (result.file_terminal.terminal_url, result.file_terminal.terminal_status_code) == (
         f"{HOST}0",
         200,

@@ -196,8 +196,6 @@ STORIES: Mapping[str, list[Turn]] = {
 
 def of(story: str, found: IngestOutcome) -> IngestOutcome:
     """Return an outcome as one of the story's own dataset."""
-    assert found.item is not None
-    assert found.item.description is not None
     own = replace(found.item.description, doi=f"10.5072/{story}.{found.item.version}")
     return replace(
         found,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem, HttpExchange
-from builder.sources.datasets.manifest_file import Digests
+from builder.sources.datasets.manifest_file import compute_digests
 from builder.sources.datasets.protocols import Received
 from builder.sources.datasets.strategies.keys import RECORD, place, warc_key
 from builder.sources.datasets.strategies.warc import WarcRecords
@@ -120,9 +120,6 @@ def test_one_file_has_a_line_of_an_index(there: World, store: Writer) -> None:
     found = there.strategy(FILE, store).process(item("a.csv"))
     assert found.status == "success-file"
     line, meta, terminal = found.file_cdx, found.file_file_meta, found.file_terminal
-    assert line is not None
-    assert meta is not None
-    assert terminal is not None
     assert line.surt == "org,example,data)/files/a.csv"
     assert (line.datetime, line.url, line.status_code) == (AT, BASE + "a.csv", 200)
     assert line.mimetype == "text/csv"
@@ -189,11 +186,8 @@ def test_the_bundle_of_a_platform_is_one_answer(there: World, store: Writer) -> 
     there.server.add("https://store.example.net/z?signature=1", served(data, "application/zip"))
     found = there.strategy(BUNDLED, store).process(item("a.csv", "empty", web_bundle_url=BUNDLE))
     assert found.status == "success"
-    assert found.bundle_file_meta is not None
     assert found.bundle_file_meta.sha256hex == hashlib.sha256(data).hexdigest()
-    assert found.bundle_terminal is not None
     assert found.bundle_terminal.terminal_url.startswith("https://store.example.net/z")
-    assert found.bundle_cdx is not None
     _, hop, asked, answer, _ = records(store, found.location or "")
     assert answer[1] == data
     assert [one[0].rec_headers[TARGET] for one in (hop, asked)] == [BUNDLE, BUNDLE]
@@ -218,9 +212,6 @@ _LINE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 def test_any_answer_makes_a_record_that_others_read(
     body: bytes, headers: list[tuple[str, str]], reason: str
 ) -> None:
-    digests = Digests()
-    digests.take(body)
-    every: dict[str, Any] = digests.every()
     received = Received(
         size=len(body),
         verified=None,
@@ -228,7 +219,7 @@ def test_any_answer_makes_a_record_that_others_read(
         last=HttpExchange(
             url="https://a.example.org/x", at=AT, status=200, reason=reason, headers=tuple(headers)
         ),
-        **every,
+        **compute_digests([body]).every(),
     )
     out = io.BytesIO()
     placed = WarcRecords(out, "warcs/x.warc.gz", AT, "about\r\nEvil: header").response(

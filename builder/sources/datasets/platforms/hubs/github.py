@@ -18,7 +18,12 @@ from builder.sources.datasets.item import (
     Person,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.json_document import edition, first_at, part_document
+from builder.sources.datasets.platforms.json_document import (
+    edition,
+    existing,
+    first_at,
+    part_document,
+)
 from builder.sources.datasets.platforms.metadata import licences, plain_text
 from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
@@ -65,15 +70,26 @@ class GitHub(json_document.HostedPlatform):
             raise ScopeError("it is a draft", "draft")
         about = json_document.mapping(part_document(api, request.api), "the repository")
         full = json_document.text(about.get("full_name")) or request.path
-        page = f"https://{DOMAIN}/{full}/releases/tag/{quote(tag)}"
+        owner, licence = json_document.inner(about, "owner"), json_document.inner(about, "license")
+        login = json_document.text(owner.get("login"))
+        group = json_document.text(owner.get("type")) == "Organization"
+        spdx = json_document.text(licence.get("spdx_id"))
+        url = None if spdx in (None, "NOASSERTION") else f"https://spdx.org/licenses/{spdx}.html"
         return FilesetPlatformItem(
             platform_name=NAME,
             platform_domain=DOMAIN,
             platform_id=full,
             version=tag,
             manifest=tuple(_files(release, full, tag)),
-            web_base_url=page,
-            description=_describe(release, about, tag, page),
+            web_base_url=f"https://{DOMAIN}/{full}/releases/tag/{quote(tag)}",
+            description=describe_release(
+                release,
+                about,
+                tag,
+                creators=(Person(name=login, organisation=group),) if login else (),
+                publisher="GitHub",
+                licences=licences(name=licence.get("name"), url=url),
+            ),
         )
 
 
@@ -93,19 +109,20 @@ def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
 
 def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:
     """Return the release's document. Raises FilesetError, as for a repository without releases."""
-    tag = request.tag and quote(request.tag, safe="")
-    url = f"{request.api}/releases/tags/{tag}" if tag else f"{request.api}/releases/latest"
+    if request.tag is None:
+        none = ScopeError("the repository has no release", "no-dataset")
+        newest = existing(api, request.api, f"{request.api}/releases/latest", none)
+        return json_document.mapping(newest, "the release")
+    tag = quote(request.tag, safe="")
     try:
-        return json_document.mapping(api.document(url), "the release")
+        release = api.document(f"{request.api}/releases/tags/{tag}")
+        return json_document.mapping(release, "the release")
     except FilesetError as error:
         if error.status != "platform-404":
             raise
-        if request.tag is not None:
-            # A tag without a release has a page too; it has only the source.
-            edition(api, request.api, f"{request.api}/git/ref/tags/{tag}", request.tag)
-            return {"tag_name": request.tag, "assets": []}
-        api.document(request.api)
-        raise ScopeError("the repository has no release", "no-dataset") from error
+        # A tag without a release has a page too; it has only the source.
+        edition(api, request.api, f"{request.api}/git/ref/tags/{tag}", request.tag)
+        return {"tag_name": request.tag, "assets": []}
 
 
 def _files(release: Mapping[str, Any], full: str, tag: str) -> Iterator[FilesetManifestFile]:
@@ -136,24 +153,21 @@ def _asset(asset: Mapping[str, Any]) -> FilesetManifestFile:
     )
 
 
-def _describe(
-    release: Mapping[str, Any], about: Mapping[str, Any], tag: str, page: str
+def describe_release(
+    release: Mapping[str, Any], about: Mapping[str, Any], tag: str, **own: Any
 ) -> Description:
-    owner = json_document.inner(about, "owner")
-    login = json_document.text(owner.get("login"))
-    group = json_document.text(owner.get("type")) == "Organization"
-    named, licence = plain_text(about.get("name")), json_document.inner(about, "license")
-    spdx = json_document.text(licence.get("spdx_id"))
-    url = None if spdx in (None, "NOASSERTION") else f"https://spdx.org/licenses/{spdx}.html"
+    """Return the description of a release; `about` is the repository, of GitHub or GitLab.
+
+    `own` are the fields that each of them says in its own way.
+    """
+    named = (plain_text(about.get("name")), plain_text(release.get("name")) or tag)
     return Description(
-        title=" ".join(part for part in (named, plain_text(release.get("name")) or tag) if part),
-        creators=(Person(name=login, organisation=group),) if login else (),
-        publisher="GitHub",
-        published=first_at(release, "published_at created_at", json_document.day),
+        title=" ".join(filter(None, named)),
+        published=first_at(release, "published_at released_at created_at", json_document.day),
         type="Software",
-        abstract=plain_text(about.get("description")) or plain_text(release.get("body")),
+        abstract=plain_text(about.get("description"))
+        or first_at(release, "body description", plain_text),
         subjects=json_document.texts(about.get("topics")),
-        licences=licences(name=licence.get("name"), url=url),
         version=tag,
-        url=page,
+        **own,
     )

@@ -12,17 +12,20 @@ from urllib.parse import quote, unquote, urlsplit
 from builder.http.url import origin_of
 from builder.sources.datasets.item import (
     DatasetResource,
-    Description,
     FilesetManifestFile,
     FilesetPlatformItem,
     Person,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hubs.github import ARCHIVES, ReleaseRequest
-from builder.sources.datasets.platforms.json_document import first_at, part_document
+from builder.sources.datasets.platforms.hubs.github import (
+    ARCHIVES,
+    ReleaseRequest,
+    describe_release,
+)
+from builder.sources.datasets.platforms.json_document import edition, existing, part_document
 from builder.sources.datasets.platforms.metadata import licences, plain_text, relate_all
 from builder.sources.datasets.platforms.pages.schema_org import file_path
-from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts, ScopeError
+from builder.sources.datasets.protocols import Api, PlatformFacts, ScopeError
 
 NAME = "gitlab"
 _HOST_NAMES = """
@@ -65,16 +68,28 @@ class GitLab:
             part_document(api, f"{request.api}?license=true"), "the project"
         )
         path = json_document.text(about.get("path_with_namespace")) or request.path
-        page = f"{origin_of(request.api)}/{path}/-/releases/{quote(tag, safe='')}"
+        host = json_document.host(resource.url)
         links = json_document.entries(json_document.inner(release, "assets").get("links"))
+        space, licence = (json_document.inner(about, name) for name in ("namespace", "license"))
+        owner, group = plain_text(space.get("name")), json_document.text(space.get("kind"))
         return FilesetPlatformItem(
             platform_name=NAME,
-            platform_domain=json_document.host(resource.url),
+            platform_domain=host,
             platform_id=path,
             version=tag,
             manifest=_files(release, links),
-            web_base_url=page,
-            description=_describe(release, about, links, page),
+            web_base_url=f"{origin_of(request.api)}/{path}/-/releases/{quote(tag, safe='')}",
+            description=describe_release(
+                release,
+                about,
+                tag,
+                creators=(Person(name=owner, organisation=group == "group"),) if owner else (),
+                publisher=host,
+                licences=licences(name=licence.get("name"), url=licence.get("html_url")),
+                related=relate_all(
+                    (_url(link), "References") for link in links if not _is_file(link)
+                ),
+            ),
         )
 
 
@@ -94,19 +109,12 @@ def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
 
 def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:
     """Return the release's document. Raises FilesetError, as for a project without releases."""
-    if request.tag is not None:
-        by_tag = f"{request.api}/releases/{quote(request.tag, safe='')}"
-        return json_document.mapping(
-            json_document.edition(api, request.api, by_tag, request.tag), "the release"
-        )
-    try:
-        newest = api.document(f"{request.api}/releases/permalink/latest")
-    except FilesetError as error:
-        if error.status != "platform-404":
-            raise
-        api.document(request.api)
-        raise ScopeError("the project has no release", "no-dataset") from error
-    return json_document.mapping(newest, "the release")
+    if request.tag is None:
+        none = ScopeError("the project has no release", "no-dataset")
+        newest = f"{request.api}/releases/permalink/latest"
+        return json_document.mapping(existing(api, request.api, newest, none), "the release")
+    by_tag = f"{request.api}/releases/{quote(request.tag, safe='')}"
+    return json_document.mapping(edition(api, request.api, by_tag, request.tag), "the release")
 
 
 def _files(
@@ -144,29 +152,3 @@ def _is_file(link: Mapping[str, Any]) -> bool:
 
 def _url(link: Mapping[str, Any]) -> str | None:
     return json_document.web(link.get("direct_asset_url")) or json_document.web(link.get("url"))
-
-
-def _describe(
-    release: Mapping[str, Any],
-    about: Mapping[str, Any],
-    links: tuple[Mapping[str, Any], ...],
-    page: str,
-) -> Description:
-    space = json_document.inner(about, "namespace")
-    owner, licence = plain_text(space.get("name")), json_document.inner(about, "license")
-    tag = json_document.text(release.get("tag_name"))
-    named = plain_text(about.get("name"))
-    group = json_document.text(space.get("kind")) == "group"
-    return Description(
-        title=" ".join(part for part in (named, plain_text(release.get("name")) or tag) if part),
-        creators=(Person(name=owner, organisation=group),) if owner else (),
-        publisher=json_document.host(page),
-        published=first_at(release, "released_at created_at", json_document.day),
-        type="Software",
-        abstract=plain_text(about.get("description")) or plain_text(release.get("description")),
-        subjects=json_document.texts(about.get("topics")),
-        licences=licences(name=licence.get("name"), url=licence.get("html_url")),
-        version=tag,
-        url=page,
-        related=relate_all((_url(link), "References") for link in links if not _is_file(link)),
-    )

@@ -109,8 +109,8 @@ def file_path(url: str, label: object = None) -> str:
     return _NO_LABEL.sub("-", json_document.name(named or last, "a file"))
 
 
-def describe(dataset: Mapping[str, Any], page: str) -> Description:
-    """Return the description of a dataset at the URL `page`."""
+def describe(dataset: Mapping[str, Any]) -> Description:
+    """Return the description of a dataset."""
     language = dataset.get("inLanguage")
     return Description(
         title=plain_text(_first(dataset.get("name"))) or plain_text(dataset.get("headline")),
@@ -124,7 +124,6 @@ def describe(dataset: Mapping[str, Any], page: str) -> Description:
         licences=tuple(_licences(dataset)),
         version=text(dataset.get("version")),
         doi=doi_of(dataset),
-        url=page,
         related=relations(dataset),
     )
 

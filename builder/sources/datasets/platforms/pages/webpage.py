@@ -123,7 +123,7 @@ class Webpage:
             ),
             web_base_url=strip_secrets(resource.url),
             detail=_WAYS[way],
-            description=replace(description, url=strip_secrets(resource.url)),
+            description=description,
         )
         if free is False or (json_document.text(free) or "").lower().endswith("false"):
             return item.withhold("platform-restricted", "its page says that it is not free")
@@ -214,7 +214,7 @@ def _describe(
     resource: DatasetResource, posts: _Signposts, dataset: Mapping[str, Any]
 ) -> Description:
     """Return the description by JSON-LD, completed by links and by the page's other metadata."""
-    own, biblio = schema_org.describe(dataset, resource.url), resource.html_biblio
+    own, biblio = schema_org.describe(dataset), resource.html_biblio
     metadata = relate_all((url, "HasMetadata") for url in posts.targets("describedby"))
     cited = next(filter(None, map(json_document.doi, posts.targets("cite-as"))), None)
     people = people_from_texts(biblio.get("contrib_names", ()))

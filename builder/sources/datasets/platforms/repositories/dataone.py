@@ -244,7 +244,6 @@ def _describe(own: Mapping[str, Any], name: str, parts: Sequence[Mapping[str, An
         abstract=plain_text(own.get("abstract")),
         subjects=texts(own.get("keywords")),
         doi=json_document.doi(name),
-        url=_page(name),
         related=tuple(dict.fromkeys(_relations(own, parts))),
     )
 

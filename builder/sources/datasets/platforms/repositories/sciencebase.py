@@ -74,7 +74,7 @@ class ScienceBase(json_document.HostedPlatform):
             platform_id=id_,
             manifest=files,
             web_base_url=page,
-            description=_describe(item, page),
+            description=_describe(item),
         )
 
 
@@ -114,7 +114,7 @@ def _file(id_: str, entry: Mapping[str, Any]) -> FilesetManifestFile:
     )
 
 
-def _describe(item: Mapping[str, Any], page: str) -> Description:
+def _describe(item: Mapping[str, Any]) -> Description:
     dois = [row for row in entries(item.get("identifiers")) if _kind(row) == "doi"]
     days = {
         _kind(row): json_document.day(row.get("dateString")) for row in entries(item.get("dates"))
@@ -131,7 +131,6 @@ def _describe(item: Mapping[str, Any], page: str) -> Description:
         subjects=texts_at(item, "tags.name", plain_text),
         licences=licences(name=plain_text(item.get("rights"))),
         doi=first_at(dois, "key", json_document.doi),
-        url=page,
         related=relate_all([*works, *links]),
     )
 
