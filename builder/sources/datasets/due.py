@@ -48,12 +48,6 @@ class NewestResult:
     states: list[str | None]
     """The statuses of its files, each once."""
 
-    @property
-    def is_partial(self) -> bool:
-        """Whether files are archived and others are missing."""
-        is_hit = STATUSES[self.status].hit if self.status in STATUSES else False
-        return is_hit and bool(FAIL_ALONE.union({"withheld"}).intersection(self.states))
-
 
 def is_due(result: NewestResult, today: str) -> bool:
     """Return whether access to the dataset, or to a part of it, may have been opened.
@@ -76,8 +70,8 @@ def is_due(result: NewestResult, today: str) -> bool:
             return now >= end
         if asked_on < min(now, end + _LATE):
             return True
-    is_closed = result.status in _CLOSED or result.is_partial
-    return is_closed and asked_on + _PAUSE <= now
+    is_partial = status.hit and not FAIL_ALONE.union({"withheld"}).isdisjoint(result.states)
+    return (result.status in _CLOSED or is_partial) and asked_on + _PAUSE <= now
 
 
 def requests(store: Store, now: datetime, due: bool, retry: bool) -> list[IngestRequest]:

@@ -21,6 +21,7 @@ from builder.sources.datasets.item import (
     IngestOutcome,
     total_size,
 )
+from builder.sources.datasets.manifest_file import ORDER
 from builder.sources.datasets.result import file_json
 from functions.kinds import datasets
 from functions.snapshot import item_tables, oai_name
@@ -31,7 +32,6 @@ LIST, DELETE, LEAVE = "list", "delete", "leave"
 
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SETS = ("platform", "host", "strategy", "status")
-_DIGESTS = ("sha512", "sha256", "sha1", "md5")
 _DETAILS = {"packed": PACKED, "within": WITHIN}
 """What the document says of a file where it applies, and the keys in `extra` with the values."""
 
@@ -107,9 +107,7 @@ def _document(
     if outcome.archived and status.of(name).hit:  # that of the run that archived the dataset
         states = [file.status for file in (*manifest, *left_out)]
         name = status.of_dataset(outcome.archived.ingest_strategy, states)
-    verified = {
-        file.path for file in item.manifest or () if any(getattr(file, n) for n in _DIGESTS)
-    }
+    verified = {f.path for f in item.manifest or () if any(getattr(f, digest) for digest in ORDER)}
     document = {
         "platform": item.platform_name,
         "host": item.platform_domain,

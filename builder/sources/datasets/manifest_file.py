@@ -10,13 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from builder.sources.datasets.item import (
-    GIT,
-    FileMeta,
-    FilesetManifestFile,
-    FilesetPlatformItem,
-    Terminal,
-)
+from builder.sources.datasets.item import GIT, FileMeta, FilesetManifestFile, Terminal
 from builder.sources.datasets.protocols import FilesetError, Received, ZipSink
 from functions.snapshot.errors import StoreError
 
@@ -159,11 +153,9 @@ def terminal(received: Received) -> Terminal:
 
 
 @contextmanager
-def wrap_store_errors(
-    item: FilesetPlatformItem, status: str = "error-store-upload"
-) -> Iterator[None]:
+def wrap_store_errors(status: str = "error-store-upload") -> Iterator[None]:
     """Wrap store errors as a FilesetError with that status."""
     try:
         yield
     except StoreError as error:
-        raise FilesetError(status, str(error), item=item) from error
+        raise FilesetError(status, str(error)) from error

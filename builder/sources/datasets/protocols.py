@@ -20,7 +20,7 @@ from functions.snapshot.errors import SheafError
 class FilesetError(SheafError):
     """A request or a file fails; `status` is a row of builder.sources.datasets.status.
 
-    `item` is the platform's description so far, for an item that is listed without files.
+    `item` is the platform's description, if the error is that of a platform which has read one.
     `manifest` is the state of the files.
     """
 

@@ -28,7 +28,7 @@ from builder.sources.datasets.item import (
     Terminal,
     total_size,
 )
-from builder.sources.datasets.manifest_file import compute_digests, meta, with_digests
+from builder.sources.datasets.manifest_file import ORDER, compute_digests, meta, with_digests
 from builder.text import tally, visible
 
 FILE = "dataset-file"
@@ -195,7 +195,7 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
             lines.append(f"  {visible(f'{outcome.strategy}: {outcome.reason}')}")
         for file in (item.manifest if item else None) or ():
             size = "size unknown" if file.size is None else show_size(file.size)
-            best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), None)
+            best = next((name for name in ORDER if getattr(file, name)), None)
             proof = f"to be verified with {best}" if best else "no digest to verify it"
             proof = str(file.status) if file.status in LEFT_OUT else proof
             lines.append(visible(f"  {file.path}: {size}, {proof}"))

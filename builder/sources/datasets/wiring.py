@@ -185,7 +185,7 @@ def archive(
     if (existing := strategy.check_existing(item)) is not None:
         return existing
     store = materials.store
-    with wrap_store_errors(item):
+    with wrap_store_errors():
         base = record.locate(store, item)
         name = record.begun_by(store, base) or name
     with materials.watch(sum(file.size or 0 for file in item.files)) as advance:
@@ -194,7 +194,7 @@ def archive(
             return strategy.process(item)
         leases = Leases(store, materials.wall, materials.sleep)
         digest = hashlib.sha256(base.encode()).hexdigest()[:32]
-        with wrap_store_errors(item), leases.hold(f"{LEASES}{digest}.json", go_on):
+        with wrap_store_errors(), leases.hold(f"{LEASES}{digest}.json", go_on):
             # Another process may have archived it since it was looked for.
             return strategy.check_existing(item) or strategy.process(item)
 

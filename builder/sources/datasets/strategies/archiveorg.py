@@ -264,7 +264,7 @@ class _ArchiveOrgRun:
         others = sorted(self._contents.uploaded - own)
         if others and self._strategy.settings["fileset.strategy"]["item_names"] != "digest":
             detail = f"the item {self._name} has other files, such as {others[0]}"
-            raise FilesetError("mismatch-existing", detail, item=self._item)
+            raise FilesetError("mismatch-existing", detail)
 
     def archive(self) -> KeepingRecord:
         """Archive all files and return the record."""
@@ -296,7 +296,7 @@ class _ArchiveOrgRun:
         stored = self._contents.files.get(file.path)
         if stored is None or _is(file, stored) is False:
             detail = f"{file.path} at archive.org differs from its listing"
-            raise FilesetError("changed-during-ingest", detail, item=self._item)
+            raise FilesetError("changed-during-ingest", detail)
         return _existing_file(file, stored)
 
     def _keep(self, file: FilesetManifestFile, _: object) -> FilesetManifestFile:
@@ -342,11 +342,11 @@ class _ArchiveOrgRun:
         archive.put(self._name, file, spool.pieces, metadata, max(hint, file.size or 0))
         if _is(file, archive.contents(self._name).files.get(file.path)) is False:
             detail = f"{file.path} at archive.org differs from the uploaded file"
-            raise FilesetError("error-store-verify", detail, item=item)
+            raise FilesetError("error-store-verify", detail)
 
     def _mismatch(self, path: str) -> FilesetError:
         detail = f"the item {self._name} has another {path}; nothing is overwritten"
-        return FilesetError("mismatch-existing", detail, item=self._item)
+        return FilesetError("mismatch-existing", detail)
 
     def _result(self, manifest: Sequence[FilesetManifestFile]) -> KeepingRecord:
         return record.of_files(

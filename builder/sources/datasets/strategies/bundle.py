@@ -187,7 +187,7 @@ def pack(
                 files, meta = bundle.finish(bundle.keep_all(item), key)
                 if earlier is not None and earlier.archived.bundle_file_meta != meta:
                     detail = f"{key} is missing; a new bundle would differ from it"
-                    raise FilesetError("mismatch-existing", detail, item=item)
+                    raise FilesetError("mismatch-existing", detail)
                 return files, meta
         except Spoilt:
             left -= len(failed) == before
@@ -206,14 +206,10 @@ def examine(
     Its directory is read from `random`, and its members from `forward`, which may be the same.
     Raises FilesetError as the zip reader and `reconcile` do.
     """
-    try:
-        entries = directory(random, by.settings["fileset.limits"]["bytes"])
-        if forward.seekable():
-            forward.seek(0)
-        members = list(read(entries, forward, by.go_on))
-    except FilesetError as error:
-        raise FilesetError(error.status, error.detail, item=item) from error
-    return reconcile(item, members, key, partial=partial)
+    entries = directory(random, by.settings["fileset.limits"]["bytes"])
+    if forward.seekable():
+        forward.seek(0)
+    return reconcile(item, list(read(entries, forward, by.go_on)), key, partial=partial)
 
 
 def reconcile(
@@ -251,9 +247,7 @@ def reconcile(
         shown = ", ".join(file.path for file in faults[:5])
         detail = f"{len(faults)} of {len(item.files)} files are missing from the bundle or differ "
         states = skip_others(item, {file.path: file for file in faults})
-        raise FilesetError(
-            str(faults[0].status), f"{detail}listed: {shown}", item=item, manifest=states
-        )
+        raise FilesetError(str(faults[0].status), f"{detail}listed: {shown}", manifest=states)
     return tuple(manifest)
 
 

@@ -55,8 +55,8 @@ class _Tally:
 def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatformItem:
     """Return a dataset within the limits, with its paths made safe.
 
-    Files of unknown size count as empty here; the download counts their bytes. Raises FilesetError
-    with the item: platform-restricted (files are withheld, and there are no others or
+    Files of unknown size count as empty here; the download counts their bytes. Raises
+    FilesetError: platform-restricted (files are withheld, and there are no others or
     fileset.partial forbids a part), unsafe-path and too-large-file (by the same rule),
     empty-manifest, too-many-files, too-large-size.
     """
@@ -64,15 +64,15 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
     if withheld and (not files or not settings["fileset.partial"]):
         all_ = len(files) + len(withheld)
         detail = f"the platform withholds {len(withheld)} of {all_} files"
-        raise FilesetError("platform-restricted", detail, item=item)
+        raise FilesetError("platform-restricted", detail)
     if not files:
-        raise FilesetError("empty-manifest", "it lists no files", item=item)
+        raise FilesetError("empty-manifest", "it lists no files")
     tally = _tally(files)
     limits: Mapping[str, int] = settings["fileset.limits"]
     most, bytes_, largest = limits["files"], limits["bytes"], limits["file_bytes"]
     if tally.files > most:
         detail = f"{tally.files:,} files, and fileset.limits.files is {most:,}"
-        raise FilesetError("too-many-files", detail, item=item)
+        raise FilesetError("too-many-files", detail)
     if tally.largest > largest:
         worst = max(files, key=lambda file: file.size or 0).path
         manifest = tuple(
@@ -86,18 +86,13 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
             detail = (
                 f"{worst}: {tally.largest:,} bytes, and fileset.limits.file_bytes is {largest:,}"
             )
-            raise FilesetError(TOO_LARGE, detail, item=item, manifest=item.manifest or ())
+            raise FilesetError(TOO_LARGE, detail, manifest=item.manifest or ())
         tally = _tally(item.files)
     if tally.bytes > bytes_:
         detail = f"{tally.bytes:,} bytes, and fileset.limits.bytes is {bytes_:,}"
-        raise FilesetError("too-large-size", detail, item=item)
-    try:
-        safe = make_paths_safe(item.manifest or (), partial=settings["fileset.partial"])
-        return replace(item, manifest=safe)
-    except FilesetError as error:
-        raise FilesetError(
-            error.status, error.detail, item=item, manifest=error.manifest
-        ) from error
+        raise FilesetError("too-large-size", detail)
+    safe = make_paths_safe(item.manifest or (), partial=settings["fileset.partial"])
+    return replace(item, manifest=safe)
 
 
 def choose(

@@ -218,12 +218,12 @@ def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None
     if is_whole and several(record.archived.ingest_strategy) == several(strategy):
         return record
     if is_whole:
-        raise _overtaken(base)
+        raise _rival_error(base)
     store.remove(base + RECORD)
     return None
 
 
-def _overtaken(base: str) -> FilesetError:
+def _rival_error(base: str) -> FilesetError:
     return FilesetError("error-store-verify", f"another run archived {base} at the same time")
 
 
@@ -266,12 +266,12 @@ def extend(
         return replace(record, archived=replace(archived, manifest=manifest, status=now))
     _verify_sizes(store, objects)
     if read(store, base) != first:
-        raise _overtaken(base)
+        raise _rival_error(base)
     record = _add_answers(store, base, record, item)
     try:
         store.replace(base + RECORD, serialize(record), tag)
     except Conflict as error:
-        raise _overtaken(base) from error
+        raise _rival_error(base) from error
     return record
 
 
@@ -338,7 +338,7 @@ def forget(store: Writer, key: str) -> None:
     """
     base = place_of(key) or ""
     if read(store, base) is not None:
-        raise _overtaken(base)
+        raise _rival_error(base)
     store.remove(key)
 
 

@@ -30,12 +30,12 @@ class ArchivingStrategy(ABC):
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is archived of exactly this item; None if it is missing or incomplete."""
-        with wrap_store_errors(item, "error-store-verify"):
+        with wrap_store_errors("error-store-verify"):
             return self.find_existing(record.locate(self.store, item), item)
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive the item's files, or those that its record lacks. Raises FilesetError."""
-        with wrap_store_errors(item):
+        with wrap_store_errors():
             base = record.locate(self.store, item)
             if (first := self.begin(base)) is None:
                 stored = record.write(self.store, base, self.archive(item, base, None), item)

@@ -98,8 +98,8 @@ def transfer(
     `connections` files are fetched at once, by default http.host_concurrent. `idle` is called when
     the next one takes longer; it raises StoreError or FilesetError to end the transfer. With
     fileset.partial, a file of FAIL_ALONE is yielded with that status, unless no other is kept.
-    Raises the FilesetError of any other file with the item and a manifest: the failed file has the
-    error's status, earlier files have theirs, and later files are skipped. With `together`, earlier
+    Raises the FilesetError of any other file with a manifest: the failed file has the error's
+    status, earlier files have theirs, and later files are skipped. With `together`, earlier
     files are skipped too, because none of them is kept.
     """
     connections = connections or http_settings(settings, "fileset").host_concurrent
@@ -110,7 +110,7 @@ def transfer(
 
     def attempt(file: FilesetManifestFile) -> list[T] | FilesetError:
         try:
-            with wrap_store_errors(item):
+            with wrap_store_errors():
                 return [fetch(file, stop)]
         except FilesetError as error:
             return error
@@ -125,7 +125,7 @@ def transfer(
             try:
                 if isinstance(outcome, FilesetError):
                     raise outcome
-                with wrap_store_errors(item):
+                with wrap_store_errors():
                     done[file.path] = keep(file, outcome[0])
             except FilesetError as error:
                 if not fails_alone(error, settings):
@@ -161,7 +161,7 @@ def _failure(
     """Return the error of the dataset for that of a file."""
     manifest = skip_others(item, {**done, file.path: replace(file, status=error.status)})
     detail = f"{file.path}: {error.detail}" if error.detail else file.path
-    return FilesetError(error.status, detail, item=item, manifest=manifest, code=error.code)
+    return FilesetError(error.status, detail, manifest=manifest, code=error.code)
 
 
 def skip_others(

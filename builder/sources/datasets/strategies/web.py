@@ -121,7 +121,7 @@ class Captured(ArchivingStrategy):
     def _capture_bundle(self, item: FilesetPlatformItem, key: str) -> KeepingRecord:
         """Archive the platform's bundle. Raises FilesetError and StoreError."""
         if not item.web_bundle_url:
-            raise FilesetError("not-implemented", "the platform offers no bundle", item=item)
+            raise FilesetError("not-implemented", "the platform offers no bundle")
         wanted = FilesetManifestFile(path=BUNDLE, mimetype=ZIP, platform_url=item.web_bundle_url)
         quota = Quota(item.files, self.settings)
         memory = _MEMORY // ahead_of(self.settings)
@@ -154,7 +154,7 @@ class Captured(ArchivingStrategy):
                 yield WarcRecords(sink, key, at, about)
         except Conflict as error:
             detail = f"{key} was there first, of another run or of one that was killed: run again"
-            raise FilesetError("error-store-upload", detail, item=item) from error
+            raise FilesetError("error-store-upload", detail) from error
 
 
 def _object(key: str, records: WarcRecords) -> KeptObject:

@@ -1,18 +1,15 @@
 """A fake server of all platforms for each test, and the ways to it."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
-from tests.bucket import fresh
 from tests.builder.sources.datasets import command as commands
 from tests.builder.sources.datasets.command import Command
 from tests.builder.sources.datasets.server import Server, serving
-from tests.builder.sources.datasets.world import World, world
+from tests.builder.sources.datasets.world import World, open_store, world
 
 
 @pytest.fixture
@@ -23,12 +20,8 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=["folder", "moto"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
-    if request.param == "folder":
-        yield FolderStore(tmp_path / "store")
-        return
-    endpoint = request.getfixturevalue(f"{request.param}_server")
-    with closing(fresh(endpoint, part=5 << 20)) as bucket:
-        yield bucket
+    with open_store(request, tmp_path, request.param) as found:
+        yield found
 
 
 @pytest.fixture

@@ -3,16 +3,24 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.sources.datasets.item import DatasetResource, FilesetPlatformItem, PlatformAnswer
+from builder.sources.datasets.item import (
+    DatasetResource,
+    FilesetPlatformItem,
+    IngestRequest,
+    PlatformAnswer,
+)
+from builder.sources.datasets.platforms.detect import detect
 from builder.sources.datasets.platforms.json_document import host
 from builder.sources.datasets.protocols import Api, ApiAnswer, FilesetError, FilesetPlatformHelper
 
 REAL = Path(__file__).parents[5] / "shared" / "data" / "filesets"
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
 _REFUSED = {
     404: "platform-404",
     410: "platform-gone",
@@ -151,6 +159,12 @@ def real(path: str, replaced: Mapping[str, str] | None = None) -> Any:
     for old, new in (replaced or {}).items():
         answer = answer.replace(old, new)
     return json.loads(answer)
+
+
+def item_of(api: Api, text: str) -> FilesetPlatformItem:
+    """Return the dataset that a name leads to."""
+    resource, helper = detect(IngestRequest(text), api, lambda: NOW)
+    return helper.process_request(resource, api)
 
 
 def asked(

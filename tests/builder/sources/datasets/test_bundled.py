@@ -21,7 +21,7 @@ from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator
 from tests.builder.sources.datasets.body import Body, Generated, digest, zipped
 from tests.builder.sources.datasets.body import whole as body_of
-from tests.builder.sources.datasets.server import Server, served, then
+from tests.builder.sources.datasets.server import Answer, Server, served, then
 from tests.builder.sources.datasets.test_s3 import HOST, item_of, objects
 from tests.builder.sources.datasets.world import World
 from tests.builder.store.test_creating import dangling
@@ -34,10 +34,12 @@ OPENICPSR = ROOT.parent / "shared" / "data" / "filesets" / "openicpsr" / "bundle
 ALL = "https://data.example.cz/all.zip"
 MEGA = 1 << 20
 PART = 4 * MEGA
+FILM = Generated(6 * MEGA, 2)
+WRONG = served(FILM, wrong=PART + 9)
 BODIES: dict[str, Body] = {
     "data/med.csv": b"rok,kg\n2020,31\n",
     "mapa.tif": Generated(3 * MEGA),
-    "film.mp4": Generated(6 * MEGA, 2),
+    "film.mp4": FILM,
     "prázdný soubor.txt": b"",
 }
 
@@ -95,9 +97,7 @@ def test_a_large_member_that_comes_anew_begins_the_bundle_anew(
     server: Server, there: World, store: Writer
 ) -> None:
     item = item_of(server, BODIES)
-    film = BODIES["film.mp4"]
-    wrong = served(film, wrong=PART + 9)
-    server.add(f"{HOST}2", then(wrong, served(film)))
+    server.add(f"{HOST}2", then(WRONG, served(FILM)))
     found = strategy(store, there).process(item)
     assert found.status == "success"
     assert len(server.asked(f"{HOST}2")) == 2
@@ -118,28 +118,22 @@ def test_a_small_member_that_comes_anew_spoils_nothing(
 
 
 @pytest.mark.sampled(2)
-def test_a_large_member_that_is_wrong_each_time_ends_with_its_own_status(
-    server: Server, there: World, store: Writer
+@pytest.mark.parametrize(
+    ("answers", "tries", "told"),
+    [([WRONG], 3, "mismatch-md5"), ([WRONG, served(FILM)], 1, "error-platform-download")],
+    ids=["wrong each time", "right too late"],
+)
+def test_a_large_member_that_does_not_come_right_ends_with_its_own_status(
+    server: Server, there: World, store: Writer, answers: list[Answer], tries: int, told: str
 ) -> None:
     item = item_of(server, BODIES)
-    server.add(f"{HOST}2", served(BODIES["film.mp4"], wrong=PART + 9))
-    with pytest.raises(FilesetError, match="mismatch-md5") as caught:
-        strategy(store, there, tries=3, partial=False).process(item)
-    assert [f.status for f in caught.value.manifest].count("mismatch-md5") == 1
+    server.add(f"{HOST}2", then(*answers))
+    with pytest.raises(FilesetError, match=f"{told}: film") as caught:
+        strategy(store, there, tries=tries, partial=False).process(item)
+    assert [f.status for f in caught.value.manifest].count(told) == 1
     assert objects(store) == {}
-    assert len(server.asked(f"{HOST}2")) <= 3 + 3
+    assert len(server.asked(f"{HOST}2")) <= 3 + tries
     assert not dangling(store)
-
-
-def test_a_large_member_that_comes_right_too_late_is_no_success(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    film = BODIES["film.mp4"]
-    server.add(f"{HOST}2", then(served(film, wrong=PART + 9), served(film)))
-    with pytest.raises(FilesetError, match="error-platform-download: film"):
-        strategy(store, there, tries=1, partial=False).process(item)
-    assert objects(store) == {}
 
 
 class Watched(FolderStore):

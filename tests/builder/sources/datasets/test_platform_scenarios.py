@@ -4,17 +4,14 @@ They are played with made answers, and with Dataverse's real ones where these ar
 """
 
 import hashlib
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from builder.sources.datasets.item import FilesetPlatformItem, IngestRequest
-from builder.sources.datasets.platforms.detect import detect
 from tests.builder.sources.datasets import samples
 from tests.builder.sources.datasets.body import digest
 from tests.builder.sources.datasets.deposits import register
-from tests.builder.sources.datasets.pages import real
+from tests.builder.sources.datasets.pages import item_of, real
 from tests.builder.sources.datasets.server import Server, json_of, redirect, served
 from tests.builder.sources.datasets.world import World
 
@@ -22,13 +19,6 @@ BODY = b"honey,price\n" * 1000
 HARVARD = "https://dataverse.harvard.edu"
 STORE = "https://store.example.org"
 SPREADSHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-
-
-def item_of(there: World, text: str) -> FilesetPlatformItem:
-    api = there.api()
-    request = IngestRequest(text)
-    resource, helper = detect(request, api, lambda: datetime(2026, 11, 22, tzinfo=UTC))
-    return helper.process_request(resource, api)
 
 
 def article(*names: str, **more: Any) -> dict[str, Any]:
@@ -54,7 +44,7 @@ def test_scenario_11_an_md5_that_was_supplied_verifies_and_a_portal_is_known(
     server.add("https://ndownloader.figshare.com/files/0", redirect(f"{STORE}/pfigshare/0?X-Amz=1"))
     server.add(f"{STORE}/pfigshare/0?X-Amz=1", served(BODY))
     register(server, doi, page)
-    item = item_of(there, f"https://doi.org/{doi}")
+    item = item_of(there.api(), f"https://doi.org/{doi}")
     assert (item.platform_name, item.platform_id, item.version) == ("figshare", "4711", "2")
     assert item.platform_domain in page
     (file,) = item.files
@@ -121,7 +111,7 @@ def test_scenarios_6_and_7_originals_of_tables_are_fetched_and_files_by_their_nu
         server.add(f"{STORE}/{number}", served(b"derived\t" + body if table else body))
     server.add(f"{HARVARD}/api/datasets/:persistentId/?persistentId={id}", json_of(document))
     register(server, id[4:], f"{HARVARD}/citation?persistentId={id}")
-    item = item_of(there, id)
+    item = item_of(there.api(), id)
     assert len(item.files) == len(bodies)
     assert originals == tables if tables is not None else len(originals) == 1
     for file in item.files:

@@ -9,7 +9,6 @@ import copy
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,14 @@ from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.status import STATUSES
 from functions.kinds.datasets import datacite
 from tests.builder.sources.datasets.outcomes import failed, outcome
-from tests.builder.sources.datasets.pages import Pages, Site
+from tests.builder.sources.datasets.pages import NOW, Pages, Site, item_of
 from tests.builder.sources.datasets.samples import ckan
 from tests.builder.sources.datasets.server import Server, json_of
 from tests.builder.sources.datasets.test_formats import made, told
-from tests.builder.sources.datasets.test_platform_scenarios import item_of
 from tests.builder.sources.datasets.world import world
 from tests.extent import examples
 
 GUIDE = Path(__file__).parents[4] / "docs" / "guide" / "datasets.md"
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
 MODULES = [
     import_module(f"tests.builder.sources.datasets.test_{name}")
     for name in (
@@ -158,7 +155,7 @@ def test_a_dataset_is_detected_and_read_over_the_wire(
     there = world(server, tmp_path, fileset__tokens=dict.fromkeys(site.tokens, "honey"))
     for url, answer in site.whole.items():
         server.add(url, json_of(answer))
-    assert item_of(there, site.page) == site.item()
+    assert item_of(there.api(), site.page) == site.item()
     assert {one.host for one in server.asked() if "authorization" in one.headers} == site.tokens
 
 

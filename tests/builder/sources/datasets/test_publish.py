@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.publish import reinstate, withdraw
+from builder.publish import withdraw
 from builder.publish.selection import Selection
 from builder.sources.datasets.item import FilesetPlatformItem, IngestRequest
 from builder.sources.datasets.results import Results
@@ -25,13 +24,6 @@ DOI = "https://doi.org/10.5072/trees.41"
 FOLLOWING = {"SHEAF_FILESET_FOLLOW_REMOVALS": "true"}
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path / "store")
-    yield world
-    world.close()
-
-
 def stored(world: World) -> Iterator[tuple[Any, ...]]:
     """Yield each row of each data file of the store, whichever snapshot it is of."""
     connection = engine.connect(threads=1)
@@ -44,15 +36,6 @@ def document(world: World) -> dict[str, Any]:
     ((text,),) = rows(world, f"SELECT document FROM records WHERE identifier = '{NAME}'")
     found: dict[str, Any] = json.loads(text)
     return found
-
-
-def withdraw_one(world: World, *, purge: bool = False) -> Selection:
-    """Withdraw the dataset for a reason, and return what names it."""
-    change = Selection((NAME,), None, None, None, None, None)
-    withdraw.withdraw(
-        world.store, world.configuration(), world.runtime(), change, "a secret", purge=purge
-    )
-    return change
 
 
 def other(number: int) -> FilesetPlatformItem:
@@ -174,7 +157,7 @@ def test_a_tombstone_need_not_tell_the_id_of_all_versions(world: World) -> None:
 
 def test_a_withdrawn_dataset_gets_no_new_versions(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
-    withdraw_one(world)
+    world.withdraw(NAME)
     newer = outcome(item("a.csv", version="2"), request=IngestRequest("v2"))
     assert publish(world, newer, outcome(item("a.csv", version="3"))).new == 0
 
@@ -224,7 +207,7 @@ def test_a_failure_that_came_later_by_another_url_holds_nothing_up(world: World)
 
 def test_withdrawn_datasets_stay_so_and_no_table_tells_of_them(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
-    withdraw_one(world, purge=True)
+    world.withdraw(NAME, "a secret", purge=True)
     assert rows(world, "SELECT DISTINCT identifier FROM files") == [
         (f"oai:{NAMESPACE}:dataset,invenio,data.example,x1",)
     ]
@@ -249,7 +232,7 @@ def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(worl
     refused = failed("too-many-files", request=IngestRequest(DOI), item=item("a.csv", "secret.csv"))
     publish(world, refused, outcome(other(1), request=IngestRequest("u1")))
     publish(world, outcome(item("a.csv")))
-    withdraw_one(world, purge=True)
+    world.withdraw(NAME, "a secret", purge=True)
     told = "SELECT base_url, manifest IS NULL FROM ingest_fileset_platform ORDER BY ALL"
     assert rows(world, told) == [(URL, True), (DOI, True), ("u1", False)]
     held = "".join(map(str, stored(world)))
@@ -259,9 +242,9 @@ def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(worl
 
 def test_restored_datasets_have_their_files_again(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
-    change = withdraw_one(world)
+    world.withdraw(NAME)
     assert rows(world, "SELECT count(*) FROM files") == [(0,)]
-    reinstate.reinstate(world.store, world.configuration(), world.runtime(), change)
+    world.reinstate(NAME)
     assert rows(world, "SELECT kind, deleted FROM records") == [("fileset", False)]
     assert rows(world, "SELECT count(*) FROM files") == [(2,)]
     publish(world, outcome(item("a.csv", "b.csv"), existing=True))
@@ -297,6 +280,6 @@ def test_datasets_are_shown_before_they_are_withdrawn_by_their_set(world: World)
     )
     assert (shown.count, shown.kinds["datasets"], shown.hosts) == (2, 2, ())
     assert {one.title for one in shown.items} == {"Dataset 1", "Heights of <larches> & firs"}
-    withdraw.withdraw(world.store, world.configuration(), world.runtime(), asked, "why")
+    world.withdraw(asked)
     assert rows(world, "SELECT count(*) FROM filesets") == [(0,)]
     assert rows(world, "SELECT count(*) FROM files") == [(0,)]

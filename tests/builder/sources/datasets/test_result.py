@@ -29,7 +29,7 @@ from builder.sources.datasets.result import (
 )
 from builder.sources.datasets.results import outcome_line, parse_outcome
 from builder.sources.datasets.status import FILE, STATUSES, may_pass
-from tests.builder.sources.datasets.outcomes import archived, file, item
+from tests.builder.sources.datasets.outcomes import archived, failed, file, item
 
 REQUEST = IngestRequest(
     "10.5/1", given={"base_url": "10.5/1", "link_source": "doi", "fatcat": {"a": 1}}
@@ -78,9 +78,7 @@ def outcome(
     of = item("a.csv", archiveorg_item_name="an-item")
     kept = replace(archived(of, strategy=strategy), file_terminal=TERMINAL, file_cdx=CDX)
     given = {"item": of, "archived": kept, "strategy": strategy, "reason": "1 file", **more}
-    return IngestOutcome(
-        request=REQUEST, status=status, at="20261122100000", resource=PAGE, **given
-    )  # type: ignore[arg-type]
+    return failed(status, request=REQUEST, resource=PAGE, **given)
 
 
 def test_a_result_has_the_fields_of_the_proposal() -> None:
@@ -153,23 +151,11 @@ def test_what_is_retried_says_so() -> None:
 
 
 def test_without_a_platform_there_are_the_common_fields_alone() -> None:
-    found = result(
-        IngestOutcome(
-            request=REQUEST, status="no-platform-match", at="20261122100000", detail="none is known"
-        )
-    )
+    found = result(failed("no-platform-match", request=REQUEST, detail="none is known"))
     assert found.keys() == COMMON | {"platform_name"}
     assert (found["terminal"], found["file_meta"], found["hops"]) == (None, None, [])
     unvisited = replace(PAGE, status=None, body=None, at=None, html_biblio={})
-    found = result(
-        IngestOutcome(
-            request=REQUEST,
-            status="platform-404",
-            at="20261122100000",
-            resource=unvisited,
-            platform="zenodo",
-        )
-    )
+    found = result(failed("platform-404", request=REQUEST, resource=unvisited, platform="zenodo"))
     assert found["platform_name"] == "zenodo"
     assert found["terminal"]["terminal_url"] == PAGE.url
     assert (found["terminal"]["terminal_sha1hex"], found["html_biblio"]) == (None, None)
@@ -228,13 +214,8 @@ def test_a_person_reads_what_came_of_it() -> None:
     assert describe(replace(embargoed, strategy=None)) == (
         "platform-embargoed  10.5/1: invenio data.example 41 v1.2: until 2031-05-01"
     )
-    odd = IngestOutcome(
-        request=IngestRequest("a\x1b[2Jb"),
-        status="bad-identifier",
-        at="20261122100000",
-        detail="neither",
-        code="c",
-    )
+    request = IngestRequest("a\x1b[2Jb")
+    odd = failed("bad-identifier", request=request, detail="neither", code="c")
     assert describe(odd) == "bad-identifier  a\\x1b[2Jb: (c) neither"
     assert [show_size(n) for n in (0, 1, 999, 1000, 1_500_000)] == [
         "0 bytes",

@@ -74,8 +74,9 @@ def test_what_an_unfinished_run_left_is_not_trusted(
 class Meddled(FolderStore):
     """A store that something happens to when an object of that key is to be written."""
 
-    key = ""
-    first: Callable[[], None]
+    def __init__(self, folder: Path, key: str, first: Callable[[], object]) -> None:
+        super().__init__(folder / "store")
+        self.key, self.first = key, first
 
     @contextmanager
     def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
@@ -90,11 +91,12 @@ def test_of_two_runs_at_once_both_end_well_and_one_record_stays(
 ) -> None:
     item = item_of(server, BODIES)
     plain = FolderStore(tmp_path / "store")
-    mine = Meddled(tmp_path / "store")
-    mine.key = "mapa.tif"
     others: list[ArchiveStrategyResult] = []
-    mine.first = lambda: others.append(strategy(plain, there).process(item))
-    found = strategy(mine, there).process(item)
+
+    def first() -> None:
+        others.append(strategy(plain, there).process(item))
+
+    found = strategy(Meddled(tmp_path, "mapa.tif", first), there).process(item)
     assert found == others[0]
     assert record.read(plain, place(item)) is not None
 
@@ -104,15 +106,13 @@ def test_a_store_that_has_something_else_than_was_written_is_told(
     server: Server, there: World, tmp_path: Path, meddle: str
 ) -> None:
     item = item_of(server, {"a": LARGE, "b": LARGE})
-    store = Meddled(tmp_path / "store")
-    store.key = "files/b"
 
     def first() -> None:
         store.remove(place(item) + "files/a")
         if meddle == "short":
             store.create(place(item) + "files/a", b"fir")
 
-    store.first = first
+    store = Meddled(tmp_path, "files/b", first)
     with pytest.raises(FilesetError, match="error-store-verify"):
         strategy(store, there, host_concurrent=1).process(item)
     assert record.read(store, place(item)) is None
@@ -122,15 +122,12 @@ def test_a_store_that_does_not_take_a_file_is_told(
     server: Server, there: World, tmp_path: Path
 ) -> None:
     item = item_of(server, {"a": LARGE, "b": LARGE})
-    store = Meddled(tmp_path / "store")
-    store.key = "files/b"
 
     def fail() -> None:
         raise StoreUnavailable("s3://x: it does not answer")
 
-    store.first = fail
     with pytest.raises(FilesetError, match="error-store-upload: b: s3://x") as caught:
-        strategy(store, there).process(item)
+        strategy(Meddled(tmp_path, "files/b", fail), there).process(item)
     assert [f.status for f in caught.value.manifest] == ["verified", "error-store-upload"]
 
 

@@ -119,8 +119,8 @@ def test_what_was_cancelled_and_what_is_no_request_is_settled_and_not_kept(kept:
     bad = line.invalid_request("line 3: not JSON", "x")
     odd = IngestRequest("10.5/1", given={"base_url": "10.5/1", "line": "of my file"})
     outcomes = [
-        IngestOutcome(request=urls(1)[0], status="cancelled", at=AT),
-        IngestOutcome(request=bad, status="bad-identifier", at=AT),
+        failed("cancelled", request=urls(1)[0]),
+        failed("bad-identifier", request=bad),
         done(odd),
     ]
     with results.open_journal(kept.home, "store") as journal:

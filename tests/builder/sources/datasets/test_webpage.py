@@ -1,7 +1,6 @@
 """Pages of unknown platforms: FAIR Signposting, schema.org, both, and what is no dataset."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,11 @@ from builder.sources.datasets.result import result
 from builder.sources.datasets.status import STATUSES
 from builder.store.folder import FolderStore
 from tests.builder.sources.datasets.body import digest
-from tests.builder.sources.datasets.pages import Pages, page, real_bytes
+from tests.builder.sources.datasets.pages import NOW, Pages, item_of, page, real_bytes
 from tests.builder.sources.datasets.server import Server, html, served, text, then
 from tests.builder.sources.datasets.test_detect import handle
 from tests.builder.sources.datasets.test_formats import made
+from tests.builder.sources.datasets.test_json_ld import script as ld
 from tests.builder.sources.datasets.test_platforms import holds, spoil
 from tests.builder.sources.datasets.world import World
 from tests.extent import examples
@@ -31,13 +31,10 @@ from tests.extent import examples
 HOST = "https://data.example.org/"
 URL = f"{HOST}set/1"
 ITEMS = '</f/a.csv>; rel="item"; type="text/csv", <https://s3.example.net/b.zip>; rel="item"'
-NOW = datetime(2026, 11, 26, tzinfo=UTC)
 
 
 def of(api: Any, name: str = URL) -> FilesetPlatformItem:
-    request = IngestRequest(name)
-    resource, helper = detect(request, api, lambda: NOW)
-    return helper.process_request(resource, api)
+    return item_of(api, name)
 
 
 def at(body: str = "", link: str = "", **documents: Any) -> Pages:
@@ -54,12 +51,6 @@ def refused(api: Any) -> tuple[str, str]:
     with pytest.raises(FilesetError) as caught:
         of(api)
     return caught.value.status, caught.value.code
-
-
-def ld(*documents: Any) -> str:
-    return "".join(
-        f'<script type="application/ld+json">{json.dumps(one)}</script>' for one in documents
-    )
 
 
 def dataset(*urls: str, **more: Any) -> dict[str, Any]:

@@ -10,11 +10,13 @@ import io
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from builder.http.limits import Limits
 from builder.sources.datasets import wiring
@@ -22,9 +24,11 @@ from builder.sources.datasets.download.api import PlatformApi
 from builder.sources.datasets.download.download import FileDownloader
 from builder.sources.datasets.item import FilesetManifestFile
 from builder.sources.datasets.wiring import Materials, Ways
+from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.config.gathering import STRATEGY
 from functions.snapshot.store import Writer
+from tests.bucket import fresh
 from tests.builder.http import certificates
 from tests.builder.sources.datasets.body import Body, digest
 from tests.builder.sources.datasets.names import Names
@@ -112,6 +116,17 @@ def world(
         found, AGENT, names, stop, wall, clock=clock, tls=certificates.trusted()
     )
     return World(server, names, replace(ways, limits=limits), found, stop, folder)
+
+
+@contextmanager
+def open_store(request: pytest.FixtureRequest, folder: Path, place: str) -> Iterator[Writer]:
+    """Give an empty store in a folder, or in a bucket of a server of the tests."""
+    if place == "folder":
+        yield FolderStore(folder / "store")
+        return
+    endpoint = request.getfixturevalue(f"{place}_server")
+    with closing(fresh(endpoint, part=5 << 20)) as bucket:
+        yield bucket
 
 
 def settings_of(given: Mapping[str, Any]) -> configuration.Configuration:
