@@ -166,7 +166,7 @@ def claim_run(store: Writer, purpose: Purpose, runtime: ObiRuntime, tist: int | 
                     f"the run {run.name()} was interrupted, and its source has changed since; "
                     f"abandon it with `sheaf obi --abandon {run.tist}`, then give a later time"
                 )
-            give_up(store, run.tist, "its source has changed since it began", runtime.clock())
+            abandon(store, run.tist, "its source has changed since it began", runtime)
             continue
         if run is None:
             run = _open_run(store, runs, purpose, runtime, tist)
@@ -252,17 +252,20 @@ def _is_overtaken(store: Writer, run: OpenedRun, runtime: ObiRuntime) -> bool:
     for number in _counting(store, {n: m for n, m in runs.items() if n > run.tist}):
         after = OpenedRun.read(store, number).after
         if after is None or after < run.tist:
-            give_up(store, run.tist, f"another process opened the run {number}", runtime.clock())
+            abandon(store, run.tist, f"another process opened the run {number}", runtime)
             return True
     return False
 
 
-def give_up(store: Writer, tist: int, why: str, now: datetime) -> None:
-    """Abandon a run: nothing of it counts from now on. Raises StoreError if it was committed."""
+def abandon(store: Writer, tist: int, why: str, runtime: ObiRuntime) -> None:
+    """Abandon a run: nothing of it counts from now on.
+
+    Raises StoreError if there is no such run, or if it is committed.
+    """
     if OPEN not in standing(store).get(tist, ()):
         raise StoreError(f"{store.address} has no run {tist}")
     try:
-        note = write_json({"tist": tist, "abandoned": why, "at": now})
+        note = write_json({"tist": tist, "abandoned": why, "at": runtime.clock()})
         store.create(key.run(tist) + COMMIT, note)
     except Conflict:
         if find_ended(store, tist) is not None:

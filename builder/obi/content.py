@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, BinaryIO, ClassVar, cast, get_args
@@ -274,17 +274,25 @@ def row_line(row: Row) -> bytes:
 
 def read_version(store: Reader, version: Version) -> bytes:
     """Return the bytes of a version. Raises MissingObject, and DamagedStore if they differ."""
-    if version.pack is not None:
-        where, start = keys.pack(version.pack), version.start or 0
+    if version.pack is None:
+        stored = store.read(version.key)
+        if hashlib.sha256(stored).hexdigest() != version.sha256:
+            raise _damage(version.key)
+        return stored
+    where, start = keys.pack(version.pack), version.start or 0
 
-        def read(size: int) -> bytes:
-            with store.local(where, [(start, size)]).open("rb") as file:
-                return os.pread(file.fileno(), size, start)
+    def read(size: int) -> bytes:
+        with store.local(where, [(start, size)]).open("rb") as file:
+            return os.pread(file.fileno(), size, start)
 
-        return restore_packed(read, version)
-    data = store.read(version.key)
-    if hashlib.sha256(data).hexdigest() != version.sha256:
-        raise _damage(version.key)
+    if version.length is not None and version.encoding is not None:
+        data = restore_text(read, version.length, version.bytes, version.encoding, version.sha256)
+    else:
+        data = read(version.bytes)
+        data = data if hashlib.sha256(data).hexdigest() == version.sha256 else None
+    if data is None:
+        place = f"byte {version.start} of {where}"
+        raise DamagedStore(f"{version.key} is damaged: {place} differs")
     return data
 
 
@@ -310,22 +318,6 @@ def open_version(store: Reader, version: Version) -> BinaryIO:
         source = cast(BinaryIO, PieceStream(pieces(version.bytes), file))
     raw = PieceStream(_check(source, version.key, version.sha256), source)
     return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
-
-
-def restore_packed(read: Callable[[int], bytes], version: Version) -> bytes:
-    """Return the bytes of a version; `read` returns so many bytes of its pack from its start.
-
-    Raises DamagedStore if they differ from its digest.
-    """
-    if version.length is not None and version.encoding is not None:
-        data = restore_text(read, version.length, version.bytes, version.encoding, version.sha256)
-    else:
-        data = read(version.bytes)
-        data = data if hashlib.sha256(data).hexdigest() == version.sha256 else None
-    if data is None:
-        place = f"byte {version.start} of {keys.pack(version.pack or '')}"
-        raise DamagedStore(f"{version.key} is damaged: {place} differs")
-    return data
 
 
 def version_parts(store: Reader, version: Version) -> Iterator[bytes]:

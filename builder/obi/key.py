@@ -138,11 +138,6 @@ def tist_of(key: str) -> int | None:
     return _tist("".join(parts[1:4]))
 
 
-def is_redirect(key: str) -> bool:
-    """Return whether the key is that of a redirect."""
-    return key.endswith(REDIRECT) and parse(key.removesuffix(REDIRECT)) is not None
-
-
 def _tist(turned: str) -> int | None:
     if not (turned.isascii() and turned.isdecimal() and len(turned) in _DIGITS):
         return None

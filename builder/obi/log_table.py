@@ -95,8 +95,7 @@ def write_log(path: Path, rows: Iterable[Row]) -> WrittenLog:
 def copy_log(connection: engine.Connection, query: str, path: Path) -> None:
     """Write the log rows of a query, which may lack members, in their order. Raises StoreError."""
     with engine.reading("the log of the run"):
-        there = {name for name, *_ in connection.execute(f"DESCRIBE {query}").fetchall()}
-        rows = f"SELECT {_select(there)} FROM ({query})"
+        rows = f"SELECT {_select(connection, query)} FROM ({query})"
         parts = (
             engine.stream(connection, f"{rows} WHERE {part} ORDER BY {ORDER}")
             for part in cut_log(connection, rows)
@@ -130,11 +129,11 @@ def cut_log(connection: engine.Connection, rows: str, most: int = _SORTED) -> It
             low = high
 
 
-def _select(there: Iterable[str]) -> str:
-    """Return the columns of a log, with NULL for those that are not there."""
-    names = frozenset(there)
+def _select(connection: engine.Connection, query: str) -> str:
+    """Return the columns of a log, with NULL for those that the query lacks."""
+    there = {name for name, *_ in connection.execute(f"DESCRIBE {query}").fetchall()}
     return ", ".join(
-        f'"{name}"' if name in names else f'NULL::{kind} AS "{name}"'
+        f'"{name}"' if name in there else f'NULL::{kind} AS "{name}"'
         for name, kind in MEMBERS.items()
     )
 
@@ -146,8 +145,7 @@ def logs_sql(connection: engine.Connection, files: Sequence[str]) -> str:
         f"read_parquet([{named}], union_by_name = true, filename = 'log', "
         "hive_partitioning = false)"
     )
-    there = {name for name, *_ in connection.execute(f"DESCRIBE FROM {source}").fetchall()}
-    return f"SELECT {_select(there)}, log FROM {source}"
+    return f"SELECT {_select(connection, f'FROM {source}')}, log FROM {source}"
 
 
 def local_log(store: Reader, run: Committed, scratch: Path) -> Path:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -165,28 +164,13 @@ def _find_logs(
     others = [run for run in runs if run.tist not in alone]
     for number, start in enumerate(range(0, len(others), _AT_ONCE)):
         batch = others[start : start + _AT_ONCE]
-        with logs(connection, store, batch, scratch) as queries, engine.reading(_name_runs(batch)):
-            rows = " UNION ALL ".join(
-                f"SELECT tist, run, {_QUOTED} FROM ({sql})" for sql in queries
-            )
+        with logs(connection, store, batch, scratch) as sql:
+            rows = f"SELECT tist, run, {_QUOTED} FROM ({sql})"
             file = engine.quote(str(scratch / f"logs-{number}.parquet"))
             connection.execute(f"COPY ({rows}) TO {file} (FORMAT parquet, COMPRESSION lz4)")
         selects.append(f"SELECT tist, run, {_QUOTED} FROM {engine.table(f'[{file}]')}")
     none = f"SELECT 0::BIGINT AS tist, 0::BIGINT AS run, {_NONE} WHERE false"
     return " UNION ALL ".join(selects) or none
-
-
-def _name_logs(
-    connection: engine.Connection, files: Mapping[str, int], runs: Sequence[Committed]
-) -> str:
-    """Return the query of the rows of logs, in `files` with their runs' tists."""
-    with engine.reading(_name_runs(runs)):
-        values = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
-        return (
-            "SELECT *, coalesce(own_tist, run) AS tist "
-            f"FROM ({logs_sql(connection, list(files))}) "
-            f"JOIN (VALUES {values}) named(log, run) USING (log)"
-        )
 
 
 def find_undone(
@@ -201,10 +185,9 @@ def find_undone(
     if not revising:
         return "true"
     for start in range(0, len(revising), _AT_ONCE):
-        with logs(connection, store, revising[start : start + _AT_ONCE], scratch) as queries:
-            for sql in queries:
-                rows = f"SELECT tist, what, id, run FROM ({sql}) WHERE row = 'undone'"
-                connection.execute(f"INSERT INTO undone {rows}")
+        with logs(connection, store, revising[start : start + _AT_ONCE], scratch) as sql:
+            rows = f"SELECT tist, what, id, run FROM ({sql}) WHERE row = 'undone'"
+            connection.execute(f"INSERT INTO undone {rows}")
     return _COUNTS
 
 
@@ -223,8 +206,8 @@ def read(
     counting = find_undone(connection, store, runs, scratch)
     connection.execute(_LOGGED)
     for start in range(0, len(runs), _AT_ONCE):
-        with logs(connection, store, runs[start : start + _AT_ONCE], scratch) as queries:
-            for sql, condition in product(queries, conditions):
+        with logs(connection, store, runs[start : start + _AT_ONCE], scratch) as sql:
+            for condition in conditions:
                 statement = f"INSERT INTO logged SELECT tist, run, {_QUOTED} FROM ({sql})"
                 where = f"WHERE ({condition}) AND {counting}"
                 connection.execute(f"{statement} {where}", dict(values or {}))
@@ -233,18 +216,23 @@ def read(
 @contextmanager
 def logs(
     connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
-) -> Iterator[list[str]]:
-    """Give the query of all rows of the runs' logs with `tist` and `run`, none without a run.
+) -> Iterator[str]:
+    """Give the query of all rows of the runs' logs, of one at least, with `tist` and `run`.
 
     Files are read as the queries are; a query of some columns reads these alone. Copies of logs lie
     in `scratch` until the context ends. Raises as `fold` does.
     """
     copies: list[Path] = []
     try:
-        with engine.reading(_name_runs(runs) if runs else "no log"):
+        with engine.reading(_name_runs(runs)):
             files = {str(local_log(store, run, scratch)): run.tist for run in runs}
             copies += [path for path in map(Path, files) if path.parent == scratch]
-            yield [_name_logs(connection, files, runs)] if files else []
+            values = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
+            yield (
+                "SELECT *, coalesce(own_tist, run) AS tist "
+                f"FROM ({logs_sql(connection, list(files))}) "
+                f"JOIN (VALUES {values}) named(log, run) USING (log)"
+            )
     finally:
         for path in copies:
             path.unlink(missing_ok=True)

@@ -15,11 +15,11 @@ from builder.obi import content, key, log_table
 from builder.obi.claim import (
     ObiRuntime,
     Purpose,
+    abandon,
     announce,
     claim_run,
     commit_run,
     complete_run,
-    give_up,
     has_ended,
 )
 from builder.obi.content import Redirect, Row
@@ -51,14 +51,6 @@ def claim(
     for a disk that cannot hold the store.
     """
     return ObiRun(store, claim_run(store, purpose, runtime, tist), runtime, wait)
-
-
-def abandon(store: Writer, tist: int, why: str, runtime: ObiRuntime) -> None:
-    """Abandon an open run that no process continues: nothing of it counts.
-
-    Raises StoreError if there is no such run, or if it is committed.
-    """
-    give_up(store, tist, why, runtime.clock())
 
 
 class ObiRun:
@@ -161,7 +153,7 @@ class ObiRun:
 
     def abandon(self, why: str) -> None:
         """Abandon the run: nothing of it counts. Raises StoreError if it is committed."""
-        give_up(self._store, self.tist, why, self._runtime.clock())
+        abandon(self._store, self.tist, why, self._runtime)
         self._end()
 
     def _await(self) -> None:
@@ -171,7 +163,7 @@ class ObiRun:
             opened = OpenedRun.read(self._store, before[0])
             named = opened.name()
             if has_ended(self._store, opened, self._runtime):
-                give_up(self._store, opened.tist, "its process has ended", self._runtime.clock())
+                abandon(self._store, opened.tist, "its process has ended", self._runtime)
                 self._runtime.say(f"abandoned the run {named}: its process has ended")
                 continue
             if self._runtime.clock() >= end:

@@ -1,14 +1,14 @@
 """Checks that the archive files exist from which `/content` answers."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 from builder.store.context import Context
 from builder.store.findings import Finding
 from functions.content.assembly import open_archives
 from functions.content.protocols import Archives, ContentError
 from functions.reading.duck_repository import DuckRepository
-from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store import engine
@@ -70,13 +70,7 @@ def _check(
 def _exists(archives: Archives, name: str) -> bool:
     """Return whether the file is at one of its places."""
     for address in archives.candidates(name):
-        try:
+        with suppress(ContentError, MissingObject):
             archives.open(address, 0, 1).close()
-        except ContentError:
-            continue
-        except StoreError as error:
-            if isinstance(error, MissingObject):
-                continue
-            raise
-        return True
+            return True
     return False

@@ -190,14 +190,13 @@ def _add_outputs(audit: StoreAudit, findings: Sequence[Finding]) -> list[Finding
 
 @contextmanager
 def _database(runtime: VerifyRuntime) -> Iterator[tuple[engine.Connection, Path]]:
-    with tempfile.TemporaryDirectory(prefix="sheaf-verify-") as scratch:
-        connection = engine.connect(
+    with (
+        tempfile.TemporaryDirectory(prefix="sheaf-verify-") as scratch,
+        engine.connect(
             threads=runtime.threads, memory_megabytes=runtime.memory, scratch=Path(scratch)
-        )
-        try:
-            yield connection, Path(scratch)
-        finally:
-            connection.close()
+        ) as connection,
+    ):
+        yield connection, Path(scratch)
 
 
 def _sizes(store: Writer, files: Mapping[str, DataFile]) -> Iterator[Finding]:

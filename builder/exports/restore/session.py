@@ -86,7 +86,7 @@ class RestoreSession:
             if self.plan.holds(path):
                 continue
             entry = self.entries.of(path)
-            if entry and entry.mtime is not None and self.folder.state(path) == _state(entry):
+            if entry and self._is_unchanged(path, entry):
                 self.folder.remove(path)
                 self.report.removed += 1
             self.entries.remove(path)
@@ -115,7 +115,7 @@ class RestoreSession:
                 and entry.renamed == (file.why or None)
                 and entry.converted in (None, self._mark)
                 and (entry.converted is not None or not self._is_page(file))
-                and self.folder.state(file.path) == _state(entry)
+                and self._is_unchanged(file.path, entry)
             ):
                 self.report.add(entry, is_there=True)
                 with self.part(_size_of(file)):
@@ -123,18 +123,19 @@ class RestoreSession:
             else:
                 yield file, entry
 
-    def _is_ours(self, path: str, entry: ManifestEntry, *, unchanged: bool = False) -> bool:
-        """Return whether the file at a path was restored, and not put there by somebody else."""
-        if entry.missing is None and not unchanged:
-            return True
-        return entry.mtime is not None and self.folder.state(path) == _state(entry)
+    def _is_unchanged(self, path: str, entry: ManifestEntry) -> bool:
+        """Return whether the file at a path is that of its entry, by size and time."""
+        time = None if entry.mtime is None else entry.mtime * 10**9
+        return self.folder.state(path) == (entry.size, time)
 
     def _is_page(self, file: Planned) -> bool:
         return self.job.converted and file.media_type in KINDS
 
     def _restore(self, file: Planned, before: ManifestEntry | None) -> ManifestEntry:
         """Restore a file to its path, and return its entry."""
-        ours = before is not None and self._is_ours(file.path, before)
+        ours = before is not None and (
+            before.missing is None or self._is_unchanged(file.path, before)
+        )
         entry = of_file(file)
         try:
             if not ours and not self.folder.is_free(file.path):
@@ -144,7 +145,7 @@ class RestoreSession:
                 return self._place(entry, name, over=ours)
         except MissingError as error:
             entry = replace(of_file(file), missing=error.code, detail=str(error))
-            if before is not None and self._is_ours(file.path, before, unchanged=True):
+            if before is not None and self._is_unchanged(file.path, before):
                 entry = replace(entry, size=before.size, mtime=before.mtime)  # it is still there
             self._note(entry)
             return entry
@@ -195,7 +196,7 @@ class RestoreSession:
             twin is not None
             and twin.path is not None
             and not twin.missing
-            and self.folder.state(twin.path) == _state(twin)
+            and self._is_unchanged(twin.path, twin)
         ):
             linked = replace(entry, mtime=twin.mtime)
             self._note(linked)
@@ -230,8 +231,3 @@ class RestoreSession:
 
 def _size_of(file: Planned) -> int:
     return max(file.length or 0, 0)
-
-
-def _state(entry: ManifestEntry) -> tuple[int | None, int | None]:
-    """Return size and time as Folder.state returns them for an unchanged file."""
-    return entry.size, None if entry.mtime is None else entry.mtime * 10**9

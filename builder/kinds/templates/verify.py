@@ -98,8 +98,7 @@ class ObiAudit(KindAudit):
                 self.audit.open_database() as (connection, scratch),
                 replay.logs(connection, self.store, self._sound, scratch) as logs,
             ):
-                rows = " UNION ALL ".join(map(_PACKED.format, logs))
-                named = connection.execute(_ENDS.format(rows)).fetchall()
+                named = connection.execute(_ENDS.format(_PACKED.format(logs))).fetchall()
             ends = {key.pack(name): end for name, end in named}
         self.objects += len(ends)
         for where, end in ends.items():

@@ -5,8 +5,10 @@ such documents: HTTP::OAI parses files of them, and metha keeps its harvests as 
 resumptionToken, which such tools would follow: the manifest lists the parts.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from builder.outputs.dumps import json_lines
 from builder.outputs.dumps.parts import DumpFormat
@@ -38,15 +40,8 @@ class JsonLines:
     def encode(self, records: Sequence[PublishedRecord], room: int) -> tuple[int, int, bytes]:
         """Return the lines that fit."""
         lines = json_lines.encode_lines(records)
-        data = b"".join(lines)
-        if len(data) <= room:
-            return len(lines), len(lines), data
-        count = size = 0
-        for line in lines:
-            size += len(line)
-            if size > room and count:
-                break
-            count += 1
+        ends = list(accumulate(map(len, lines)))
+        count = max(1, bisect_right(ends, room))
         return count, count, b"".join(lines[:count])
 
 

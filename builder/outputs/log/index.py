@@ -6,7 +6,6 @@ A command that proves reads it first. Large runs are objects of their own, which
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from builder.outputs.log.entry import RunHead
@@ -15,6 +14,7 @@ from builder.outputs.log.rows import LOOKUP, RECORDS, WIDTHS, hash_group
 from builder.outputs.log.tiles import LOG
 from functions.snapshot.errors import VERSION
 from functions.snapshot.seal import Natural, Struct, build, encode, parse, refuse_damage
+from functions.snapshot.store import Reader
 
 NEWEST = f"{LOG}newest.json"
 """The index of the newest snapshot in the log; it is replaced after the checkpoint."""
@@ -62,7 +62,7 @@ class RunTree(Struct, frozen=True):
 
     def leaves(self) -> list[bytes]:
         """Return the hashes of its row groups, which are the leaves of its tree."""
-        return [hash_group(g.rows, g.root) for file in self.files for g in file.groups]
+        return [hash_group(group.rows, group.root) for _, group in self.places()]
 
     def head(self) -> RunHead:
         """Return what an entry says of the run."""
@@ -123,8 +123,10 @@ def run_keys(data: bytes) -> set[str]:
     return names
 
 
-def parse_index(data: bytes, runs: Mapping[str, bytes]) -> ProofIndex:
-    """Parse an index; `runs` are the objects of `run_keys`. Raises DamagedStore."""
+def read_index(reader: Reader, key: str) -> ProofIndex:
+    """Return an index of proofs. Raises MissingObject, DamagedStore, StoreError."""
+    data = reader.read(key)
+    runs = {name: reader.read(name) for name in run_keys(data)}
     members = parse(dict[str, Any], data, "an index of proofs")
     with refuse_damage("an index of proofs"):
         for table in (LOOKUP, RECORDS):

@@ -19,8 +19,7 @@ from builder.outputs.log.index import (
     ProofIndex,
     RunTree,
     index_key,
-    parse_index,
-    run_keys,
+    read_index,
 )
 from builder.outputs.log.merkle import root_of
 from builder.outputs.log.note import Checkpoint, ProofError
@@ -73,12 +72,6 @@ def read_log(reader: Reader, signer: LogSigner) -> tuple[str, TileTree]:
             "it to the file of sign.key, or move log/ elsewhere to begin another one"
         ) from error
     return log.note, log.tree
-
-
-def read_index(reader: Reader, key: str) -> ProofIndex:
-    """Return an index of proofs. Raises MissingObject, DamagedStore, StoreError."""
-    data = reader.read(key)
-    return parse_index(data, {name: reader.read(name) for name in run_keys(data)})
 
 
 def _append_next(store: Writer, signer: LogSigner, runtime: Runtime) -> bool:

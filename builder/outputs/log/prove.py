@@ -1,9 +1,8 @@
 """Prove: makes a bundle from the log, the index of a snapshot, and two or more row groups."""
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 
 from builder.outputs.log.bundle import (
     FORM,
@@ -15,8 +14,7 @@ from builder.outputs.log.bundle import (
     verify_bundle,
 )
 from builder.outputs.log.entry import LogEntry, hash_sequences
-from builder.outputs.log.index import NEWEST, ProofIndex, RunTree, index_key
-from builder.outputs.log.log import read_index
+from builder.outputs.log.index import NEWEST, ProofIndex, RunTree, index_key, read_index
 from builder.outputs.log.merkle import Nodes, hash_leaf, nodes_of, prove_inclusion, prove_leaf
 from builder.outputs.log.note import ProofError, open_checkpoint
 from builder.outputs.log.rows import (
@@ -37,15 +35,8 @@ from functions.snapshot.seal import MALFORMED
 from functions.snapshot.store import Reader
 from functions.store import engine
 
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A snapshot in the log: its index, the checkpoint of the proof, and the proofs of entries."""
-
-    index: ProofIndex
-    checkpoint: str
-    entry: EntryProof
-    next: EntryProof | None
+_Place = tuple[ProofIndex, EntryProof, EntryProof | None]
+"""A snapshot in the log: its index, and the proofs of its entry and of the next one."""
 
 
 class Prover:
@@ -55,7 +46,6 @@ class Prover:
         self._store = store
         self._connection = engine.connect()
         self._places: dict[int, _Place] = {}
-        self._newest: ProofIndex | None = None
 
     def close(self) -> None:
         """Close the database."""
@@ -80,13 +70,12 @@ class Prover:
         return bundle
 
     def _build(self, identifier: str, as_of: datetime | None) -> ProofBundle:
-        place = self._find_place(as_of)
-        index = place.index
+        index, entry, following = self._find_place(as_of)
         key = oai_name.lookup_key(identifier)
         blocks = []
         positions: list[int] = []
         for run in index.lookup:
-            proofs, matches = self._search(index, run, key)
+            proofs, matches = self._search(run, key)
             blocks.append(proofs)
             positions += matches
         records: list[RecordProof] = []
@@ -102,32 +91,28 @@ class Prover:
         return ProofBundle(
             FORM,
             identifier,
-            place.checkpoint,
-            place.entry,
-            place.next,
+            self._newest.checkpoint,
+            entry,
+            following,
             tuple(blocks),
             tuple(records),
             publish,
         )
 
-    def _find_place(self, as_of: datetime | None) -> _Place:
-        if self._newest is None:
-            try:
-                self._newest = read_index(self._store, NEWEST)
-            except MissingObject as error:
-                raise NothingPublished(
-                    f"{self._store.address} has no log: set a key to sign with, then publish"
-                ) from error
-        newest = self._newest
-        if as_of is None or instant.from_text(newest.effective) <= as_of:
-            size = open_checkpoint(newest.checkpoint, None).size
-            entry = EntryProof(newest.entry, size - 1, newest.path)
-            return _Place(newest, newest.checkpoint, entry, None)
-        return self._find_earlier(newest, as_of)
+    @cached_property
+    def _newest(self) -> ProofIndex:
+        try:
+            return read_index(self._store, NEWEST)
+        except MissingObject as error:
+            raise NothingPublished(
+                f"{self._store.address} has no log: set a key to sign with, then publish"
+            ) from error
 
-    def _find_earlier(self, newest: ProofIndex, as_of: datetime) -> _Place:
-        """Return the snapshot in effect then, which is not the newest one."""
+    def _find_place(self, as_of: datetime | None) -> _Place:
+        newest = self._newest
         size = open_checkpoint(newest.checkpoint, None).size
+        if as_of is None or instant.from_text(newest.effective) <= as_of:
+            return newest, EntryProof(newest.entry, size - 1, newest.path), None
         tree = TileTree(cache(self._store.read), size)
 
         def find_time(number: int) -> datetime:
@@ -148,12 +133,10 @@ class Prover:
                     "from before"
                 ) from error
             here, later = (_prove_entry(tree, n) for n in (at, at + 1))
-            self._places[number] = _Place(index, newest.checkpoint, here, later)
+            self._places[number] = index, here, later
         return self._places[number]
 
-    def _search(
-        self, index: ProofIndex, run: RunTree, key: int
-    ) -> tuple[tuple[BlockProof, ...], list[int]]:
+    def _search(self, run: RunTree, key: int) -> tuple[tuple[BlockProof, ...], list[int]]:
         """Return the adjacent blocks of a run that enclose a key, and the key's positions."""
         firsts = [group.first for _, group in run.places()]
         at = max(0, bisect_left(firsts, key) - 1)
@@ -165,8 +148,7 @@ class Prover:
             if not group.data:
                 span = (group.offset, group.length)
                 with open_group(self._store, file.key, file.bytes, span) as path:
-                    counts, names = [group.rows], index.columns
-                    (groups[at],) = read_groups(self._connection, path, LOOKUP, counts, names)
+                    (groups[at],) = read_groups(self._connection, path, LOOKUP, [group.rows])
             for number, data in enumerate(groups[at].blocks()):
                 blocks.append((at, number, list(LOOKUP_ROW.iter_unpack(data))))
             at += 1

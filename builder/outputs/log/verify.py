@@ -5,11 +5,19 @@ from contextlib import suppress
 from functools import cache
 
 from builder.outputs.log.entry import LogEntry, TreeHead, hash_sequences, list_sequences
-from builder.outputs.log.index import NEWEST, index_key
-from builder.outputs.log.log import describes, read_index
+from builder.outputs.log.index import NEWEST, index_key, read_index
+from builder.outputs.log.log import describes
 from builder.outputs.log.merkle import Nodes, find_root, hash_leaf, nodes_of, root_of
 from builder.outputs.log.note import Checkpoint, ProofError, VerifierKey, open_checkpoint
-from builder.outputs.log.tiles import CHECKPOINT, LOG, WIDTH, TileTree, list_tiles, tile_key
+from builder.outputs.log.tiles import (
+    CHECKPOINT,
+    LOG,
+    WIDTH,
+    TileTree,
+    list_tiles,
+    open_log,
+    tile_key,
+)
 from builder.snapshot import consistency
 from builder.store.findings import Finding
 from builder.store.identity import read_identity
@@ -32,29 +40,25 @@ def log_findings(
     Raises StoreError.
     """
     try:
-        text = store.read(CHECKPOINT).decode("utf-8", "replace")
-    except MissingObject:
+        log = open_log(store, keys)
+    except (DamagedStore, ProofError) as error:
+        code = "log-altered" if isinstance(error, DamagedStore) else "log-forged"
+        yield Finding(code, CHECKPOINT, str(error))
+        return
+    if log is None:
         if keys is not None or earlier is not None:
             yield Finding("log-missing", CHECKPOINT, "it does not exist, so nothing is signed")
         return
-    except DamagedStore as error:
-        yield Finding("log-altered", CHECKPOINT, str(error))
-        return
-    try:
-        checkpoint = open_checkpoint(text, keys)
-    except ProofError as error:
-        yield Finding("log-forged", CHECKPOINT, str(error))
-        return
+    checkpoint, tree = log.checkpoint, log.tree
     if keys is None:
         signers: tuple[str, ...] = ()
         with suppress(DamagedStore):  # reported with the identity
             identity = read_identity(store)
             signers = tuple(identity.signers) if identity else ()
         try:
-            open_checkpoint(text, [*map(VerifierKey.parse, signers)] or None)
+            open_checkpoint(log.note, [*map(VerifierKey.parse, signers)] or None)
         except ProofError as error:
             yield Finding("log-forged", CHECKPOINT, str(error))
-    tree = TileTree(store.read, checkpoint.size)
     try:
         texts = list(tree.entries())
         nodes = cache(nodes_of([hash_leaf(text) for text in texts]))

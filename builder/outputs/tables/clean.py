@@ -1,6 +1,5 @@
 """Removal of objects below tables/ that the index does not name."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -13,29 +12,6 @@ from builder.snapshot.orphans import ORPHAN_AGE
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.seal import refuse_damage
 from functions.snapshot.store import Reader, Writer
-
-
-def list_named(store: Reader, index: TablesIndex) -> Iterator[str]:
-    """Yield the keys of all objects of the tables, the index included; a key may come twice.
-
-    Raises MissingObject, and DamagedStore if a manifest is damaged.
-    """
-    yield INDEX
-    for name, snapshots in index.snapshots.items():
-        yield keys.hint_key(name)
-        yield keys.metadata_key(name, index.version)
-        yield keys.metadata_key(name, index.version - 1)
-        for snapshot in snapshots:
-            yield snapshot.key
-    lists = {snapshot.key for snapshots in index.snapshots.values() for snapshot in snapshots}
-    manifests = {entry["manifest_path"] for key in sorted(lists) for entry in _read(store, key)}
-    for path in sorted(manifests):
-        manifest = path.removeprefix(f"{index.location}/")
-        yield manifest
-        for entry in _read(store, manifest):
-            file = entry["data_file"]["file_path"].removeprefix(f"{index.location}/")
-            if file.startswith(FOLDER):
-                yield file
 
 
 def _read(store: Reader, key: str) -> list[Any]:
@@ -80,7 +56,17 @@ def list_strays(
 
 
 def _find_named(store: Reader, index: TablesIndex) -> frozenset[str]:
+    """Return the keys of all objects of the tables and the index; none if they are damaged."""
+    named = {INDEX, *map(keys.hint_key, index.snapshots)}
+    for version in (index.version, index.version - 1):
+        named |= {keys.metadata_key(name, version) for name in index.snapshots}
+    lists = {snapshot.key for snapshots in index.snapshots.values() for snapshot in snapshots}
+    root = f"{index.location}/"
     try:
-        return frozenset(list_named(store, index))
+        entries = [entry for key in sorted(lists) for entry in _read(store, key)]
+        manifests = {entry["manifest_path"].removeprefix(root) for entry in entries}
+        entries = [entry for key in sorted(manifests) for entry in _read(store, key)]
     except (MissingObject, DamagedStore):
         return frozenset()
+    files = {entry["data_file"]["file_path"].removeprefix(root) for entry in entries}
+    return frozenset(named | lists | manifests | {key for key in files if key.startswith(FOLDER)})

@@ -120,6 +120,3 @@ def harvested(client: Client, mirror: dict[str, Any], since: str | None, **more:
     pages = [*client.pages(metadataPrefix="oai_dc", **given, **more)]
     mirror.update(_told(pages))
     return pages[0].response_date
-
-
-Files = Mapping[str, bytes]

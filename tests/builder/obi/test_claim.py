@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.obi import key
-from builder.obi.claim import OpenedRun, give_up
+from builder.obi.claim import OpenedRun
 from builder.obi.history import standing
 from builder.obi.run import Committed, ObiRuntime, Purpose, abandon, claim, history
 from builder.store.folder import FolderStore
@@ -189,7 +189,7 @@ def test_a_later_run_found_committed_ends_this_one(tmp_path: Path, time: Time) -
     run = claim(store, INGEST, time.runtime)
     other = OpenedRun(NOW + 9, "gather", "x", "x", "", time.clock.now, None)
     store.create(key.run(other.tist) + "open.json", other.document())
-    give_up(store, run.tist, "x", time.clock.now)
+    run.abandon("x")
     Time()
     done = claim(store, Purpose("gather", "x", "x"), time.runtime, tist=other.tist).commit([])
     with pytest.raises(Conflict, match="was too late"):

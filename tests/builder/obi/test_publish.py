@@ -19,7 +19,6 @@ from builder.obi.history import DATED, history
 from builder.publish.publish import publish
 from builder.publish.rebuild import rebuild
 from builder.store.parquet import data_file
-from builder.store.s3 import S3Store
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout, oai_name, obi
 from functions.snapshot.errors import ConfigurationError, DamagedStore
@@ -411,23 +410,18 @@ def test_a_bucket_gives_the_same_snapshot_as_a_folder(
     repec.take(a=None, b=paper(2, "Other rugs"))
     repec.publish()
     with closing(fresh(request.getfixturevalue(server))) as store:
-        _published_alike(repec, store)
-
-
-def _published_alike(repec: Repec, store: S3Store) -> None:
-    for place in repec.store.keys("obi/"):
-        store.create(place, repec.store.read(place))
-    built = publish(store, repec.configuration(), repec.runtime())
-    assert built.manifest is not None
-    own, there = repec.newest(), built.manifest
-    assert own.tables == there.tables
-    assert own.run == there.run
-    with closing(DuckRepository(store)) as repository:
-        client = Client(repository, repository_namespace="archive.example.org")
-        repec.clock.sleep(30)
-        client.clock.now = repec.clock.now
-        assert len(state(client)) == 3
-    assert not repec.verify(store).damaged
+        for place in repec.store.keys("obi/"):
+            store.create(place, repec.store.read(place))
+        built = publish(store, repec.configuration(), repec.runtime())
+        assert built.manifest is not None
+        own, there = repec.newest(), built.manifest
+        assert (own.tables, own.run) == (there.tables, there.run)
+        with closing(DuckRepository(store)) as repository:
+            client = Client(repository, repository_namespace="archive.example.org")
+            repec.clock.sleep(30)
+            client.clock.now = repec.clock.now
+            assert len(state(client)) == 3
+        assert not repec.verify(store).damaged
 
 
 def test_whatever_happens_harvesters_miss_nothing(repec: Repec) -> None:

@@ -6,54 +6,36 @@ No harvester misses a later change.
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from builder.store.folder import FolderStore
-from functions.http.http_message import Call
-from functions.oai.application import Application
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import instant, layout
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
-from tests.builder.conftest import World, capture
+from tests.builder.conftest import NAMESPACE, World, capture
+from tests.functions.oai.client import Client
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "operations" / "deploy.md"
 
 
-class Asked:
-    """What a harvester gets of a store."""
-
-    def __init__(self, world: World, root: Path) -> None:
-        self.repository = DuckRepository(FolderStore(root))
-        settings = world.configuration(SHEAF_PAGES_IDENTIFIERS="2", SHEAF_SERVE_POINTER_SECONDS="0")
-        self._application = Application(self.repository, settings, world.clock)
-
-    def __call__(self, query: str) -> str:
-        response = self._application.answer(Call("GET", "https://localhost", "/oai", query))
-        assert response.status == 200
-        return bytes(response.body).decode()  # type: ignore[arg-type]
-
-    def harvest(self, since: str = "") -> tuple[set[str], str]:
-        """Return the identifiers of a whole list, and the responseDate of its first page."""
-        page = self(f"verb=ListIdentifiers&metadataPrefix=oai_dc{since and '&from='}{since}")
-        first, found = page.partition("<responseDate>")[2].partition("<")[0], set(identifiers(page))
-        while token := re.search(r"<resumptionToken[^>]*>([^<]+)", page):
-            page = self(f"verb=ListIdentifiers&resumptionToken={token[1]}")
-            found |= set(identifiers(page))
-        return found, first
-
-    def __enter__(self) -> "Asked":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.repository.close()
+@contextmanager
+def asking(world: World, root: Path) -> Iterator[Client]:
+    """Give a harvester's client of a store that lists two identifiers a page."""
+    settings = {"pages_identifiers": 2, "serve_pointer_seconds": 0.0}
+    with closing(DuckRepository(FolderStore(root))) as repository:
+        yield Client(repository, world.clock, repository_namespace=NAMESPACE, **settings)
 
 
-def identifiers(page: str) -> list[str]:
-    return re.findall("<identifier>([^<]+)", page)
+def harvest(client: Client, **since: str) -> tuple[set[str], str]:
+    """Return the identifiers of a whole list, and the responseDate of its first page."""
+    pages = [*client.pages("ListIdentifiers", metadataPrefix="oai_dc", **since)]
+    return {name for page in pages for name in page.identifiers}, pages[0].response_date
 
 
 def fill(world: World) -> None:
@@ -88,18 +70,18 @@ def pointer(snapshot: int, effective: datetime, copied: datetime) -> str:
 
 def test_it_answers_as_of_before_the_mistake(world_and_copy: tuple[World, Path]) -> None:
     world, held = world_and_copy
-    with Asked(world, world.root) as asked:
-        page = asked("verb=ListIdentifiers&metadataPrefix=oai_dc")
-    token = re.search(r"<resumptionToken[^>]*>([^<]+)", page)
-    assert token is not None
-    with Asked(world, held) as asked:
-        found, when = asked.harvest()
+    with asking(world, world.root) as client:
+        token = client.get("ListIdentifiers", metadataPrefix="oai_dc").next
+    assert token
+    with asking(world, held) as client:
+        found, when = harvest(client)
         assert len(found) == 5
         assert when < instant.to_text(Catalogue(world.store).manifest(2).effective)
         world.clock.sleep(86_400)
-        assert asked.harvest()[1] == when
+        assert harvest(client)[1] == when
         # A token of what is not served is refused.
-        assert "badResumptionToken" in asked(f"verb=ListIdentifiers&resumptionToken={token[1]}")
+        page = client.get("ListIdentifiers", resumptionToken=token)
+        assert page.codes == ["badResumptionToken"]
     assert not [f for f in world.verify(FolderStore(held)).findings if f.code != "orphan"]
 
 
@@ -107,12 +89,12 @@ def test_none_misses_what_was_published_when_the_store_is_served_again(
     world_and_copy: tuple[World, Path],
 ) -> None:
     world, held = world_and_copy
-    with Asked(world, held) as asked:
-        _, when = asked.harvest()
+    with asking(world, held) as client:
+        _, when = harvest(client)
     world.add([capture(6, title="As it should be")])
     world.clock.sleep(60)
-    with Asked(world, world.root) as asked, Asked(world, held) as before:
-        found, _ = asked.harvest(since=when)
-        everything, _ = asked.harvest()
+    with asking(world, world.root) as client, asking(world, held) as before:
+        found, _ = harvest(client, from_=when)
+        everything, _ = harvest(client)
         assert len(everything) == 8
-        assert found == everything - before.harvest()[0]
+        assert found == everything - harvest(before)[0]

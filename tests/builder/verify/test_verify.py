@@ -381,41 +381,25 @@ def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
     assert {("leaf-missing", records), ("leaf-damaged", dead)} <= found(sound)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda d: d.update(snapshot=99),
-        lambda d: d.update(effective="2020-01-01T00:00:00Z"),
-        lambda d: d.update(skipped=[500]),
-        lambda d: d["sequences"].pop(1),
-        lambda d: d["sequences"][2].__setitem__(2, 1),
-        lambda d: d["sequences"][0].__setitem__(1, "2019-01-01T00:00:00Z"),
-        lambda d: d["sequences"][0].__setitem__(4, {"capture": 999}),
-        lambda d: d["tables"].update(wrong=d["tables"]["records"]),
-        lambda d: d["tables"]["records"].reverse(),
-        lambda d: d["tables"]["records"][0].update(key="../../etc/passwd"),
-        lambda d: d.update(namespace="another.example.org"),
-        lambda d: d["tables"]["lookup"][-1]["span"].__setitem__(0, 103),
-        lambda d: d["tables"]["lookup"][-1]["span"].__setitem__(1, 109),
-        lambda d: d["tables"]["dead"][-1].update(span=None),
-    ],
-    ids=[
-        "number",
-        "effective",
-        "skipped",
-        "sequence",
-        "positions",
-        "datestamp",
-        "too-many",
-        "table",
-        "runs",
-        "key",
-        "namespace",
-        "run-late",
-        "run-short",
-        "no-run",
-    ],
-)
+EDITED: dict[str, Callable[[Any], object]] = {
+    "number": lambda d: d.update(snapshot=99),
+    "effective": lambda d: d.update(effective="2020-01-01T00:00:00Z"),
+    "skipped": lambda d: d.update(skipped=[500]),
+    "sequence": lambda d: d["sequences"].pop(1),
+    "positions": lambda d: d["sequences"][2].__setitem__(2, 1),
+    "datestamp": lambda d: d["sequences"][0].__setitem__(1, "2019-01-01T00:00:00Z"),
+    "too-many": lambda d: d["sequences"][0].__setitem__(4, {"capture": 999}),
+    "table": lambda d: d["tables"].update(wrong=d["tables"]["records"]),
+    "runs": lambda d: d["tables"]["records"].reverse(),
+    "key": lambda d: d["tables"]["records"][0].update(key="../../etc/passwd"),
+    "namespace": lambda d: d.update(namespace="another.example.org"),
+    "run-late": lambda d: d["tables"]["lookup"][-1]["span"].__setitem__(0, 103),
+    "run-short": lambda d: d["tables"]["lookup"][-1]["span"].__setitem__(1, 109),
+    "no-run": lambda d: d["tables"]["dead"][-1].update(span=None),
+}
+
+
+@pytest.mark.parametrize("change", EDITED.values(), ids=EDITED)
 def test_an_edited_manifest(varied: World, change: Callable[[Any], None]) -> None:
     key = varied.newest().key
     edit(varied, key, change)
