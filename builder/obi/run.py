@@ -32,7 +32,6 @@ from functions.snapshot.store import Writer
 __all__ = ["Committed", "ObiRun", "ObiRuntime", "Purpose", "abandon", "claim", "history"]
 
 _POLL = 1.0  # seconds
-_COPY = 1 << 20  # bytes
 
 
 def claim(

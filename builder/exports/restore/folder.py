@@ -39,38 +39,34 @@ class RestoreFolder:
     """A local folder. Thread-safe."""
 
     def __init__(self, root: Path) -> None:
-        """Lock the folder for this process, and create it if it is missing. Raises RebuildError."""
+        """Lock the folder for this process, create it if it is missing, and remove leftovers.
+
+        Raises RebuildError.
+        """
         self._root = root
         self._numbers = itertools.count(1)
         with explaining(root, "written to", RebuildError):
             root.mkdir(parents=True, exist_ok=True)
             self._at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            self._work = self._begin()
-        except BlockingIOError as error:
-            os.close(self._at)
-            raise RebuildError(f"{root}: another restore is writing to it") from error
-        except OSError as error:
-            os.close(self._at)
-            raise RebuildError(f"{root / WORK} cannot be used: {error.strerror}") from error
-
-    def _begin(self) -> int:
-        """Open and lock the folder of unfinished files, and remove leftovers."""
         with contextlib.ExitStack() as stack:
-            work = self._below(self._at, WORK)
-            stack.callback(os.close, work)
-            fcntl.flock(work, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for left in os.listdir(work):  # noqa: PTH208 - by its handle, not by its name
-                os.unlink(left, dir_fd=work)
-            stack.pop_all()
-        return work
+            stack.callback(os.close, self._at)
+            try:
+                self._work = self._below(self._at, WORK)
+                stack.callback(os.close, self._work)
+                fcntl.flock(self._work, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                for left in os.listdir(self._work):  # noqa: PTH208 - by its handle, not by its name
+                    os.unlink(left, dir_fd=self._work)
+            except BlockingIOError as error:
+                raise RebuildError(f"{root}: another restore is writing to it") from error
+            except OSError as error:
+                raise RebuildError(f"{root / WORK} cannot be used: {error.strerror}") from error
+            self._handles = stack.pop_all()
 
     def close(self) -> None:
         """Close and unlock the folder."""
         with contextlib.suppress(OSError):  # it is not empty, or no folder any more
             os.rmdir(WORK, dir_fd=self._at)
-        os.close(self._work)
-        os.close(self._at)
+        self._handles.close()
 
     @contextmanager
     def write(self) -> Iterator[tuple[BinaryIO, str]]:

@@ -91,24 +91,22 @@ def _check_tiles(
     A copy of the store has none of those, and a tile beyond the log is of an append in progress.
     """
     there = set() if isinstance(store, WebStore) else set(store.keys(f"{LOG}tile/"))
-    tiles = [
-        (level, number, width)
-        for level, number, whole in list_tiles(tree.size)
-        for width in range(1, whole + 1)
-        if width == whole or tile_key(level, number, width) in there
-    ]
-    for level, number, width in tiles:
-        first, below = number * WIDTH, 0 if isinstance(level, str) else 8 * level
-        expected = entries[first : first + width]
+    for level, number, whole in list_tiles(tree.size):
+        first = number * WIDTH
+        expected = entries[first : first + whole]
         if not isinstance(level, str):
-            expected = [nodes(below, place) for place in range(first, first + width)]
-        try:
-            if tree.leaves(level, number, width) == expected:
+            expected = [nodes(8 * level, place) for place in range(first, first + whole)]
+        for width in range(1, whole + 1):
+            key = tile_key(level, number, width)
+            if width < whole and key not in there:
                 continue
-            problem = "it does not match the entries"
-        except (ProofError, MissingObject, DamagedStore) as error:
-            problem = str(error)
-        yield Finding("log-altered", tile_key(level, number, width), problem)
+            try:
+                if tree.leaves(level, number, width) == expected[:width]:
+                    continue
+                problem = "it does not match the entries"
+            except (ProofError, MissingObject, DamagedStore) as error:
+                problem = str(error)
+            yield Finding("log-altered", key, problem)
 
 
 def _check_chain(

@@ -30,61 +30,52 @@ def _field(name: str, type_: Any, number: int, *, optional: bool = False) -> dic
     return {"name": name, "type": type_, "field-id": number}
 
 
+def _record(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": list(fields)}
+
+
 def _map_of(name: str, number: int, key: int, value: int, type_: str) -> dict[str, Any]:
-    record = {
-        "type": "record",
-        "name": f"k{key}_v{value}",
-        "fields": [_field("key", "int", key), _field("value", type_, value)],
-    }
+    pair = _record(f"k{key}_v{value}", _field("key", "int", key), _field("value", type_, value))
     return _field(
-        name, {"type": "array", "items": record, "logicalType": "map"}, number, optional=True
+        name, {"type": "array", "items": pair, "logicalType": "map"}, number, optional=True
     )
 
 
-def _list_of(name: str, number: int, element: int, type_: str) -> dict[str, Any]:
+def _list_of(name: str, number: int, element: int, type_: Any) -> dict[str, Any]:
     return _field(
         name, {"type": "array", "items": type_, "element-id": element}, number, optional=True
     )
 
 
-_DATA_FILE = {
-    "type": "record",
-    "name": "r2",
-    "fields": [
-        _field("content", "int", 134),
-        _field("file_path", "string", 100),
-        _field("file_format", "string", 101),
-        _field("partition", {"type": "record", "name": "r102", "fields": []}, 102),
-        _field("record_count", "long", 103),
-        _field("file_size_in_bytes", "long", 104),
-        *(_map_of(*row) for row in _MAPS),
-        _field("key_metadata", "bytes", 131, optional=True),
-        _list_of("split_offsets", 132, 133, "long"),
-        _list_of("equality_ids", 135, 136, "int"),
-        _field("sort_order_id", "int", 140, optional=True),
-    ],
-}
-_ENTRY = {
-    "type": "record",
-    "name": "manifest_entry",
-    "fields": [
-        _field("status", "int", 0),
-        _field("snapshot_id", "long", 1, optional=True),
-        _field("sequence_number", "long", 3, optional=True),
-        _field("file_sequence_number", "long", 4, optional=True),
-        _field("data_file", _DATA_FILE, 2),
-    ],
-}
-_SUMMARY = {
-    "type": "record",
-    "name": "r508",
-    "fields": [
-        _field("contains_null", "boolean", 509),
-        _field("contains_nan", "boolean", 518, optional=True),
-        _field("lower_bound", "bytes", 510, optional=True),
-        _field("upper_bound", "bytes", 511, optional=True),
-    ],
-}
+_DATA_FILE = _record(
+    "r2",
+    _field("content", "int", 134),
+    _field("file_path", "string", 100),
+    _field("file_format", "string", 101),
+    _field("partition", _record("r102"), 102),
+    _field("record_count", "long", 103),
+    _field("file_size_in_bytes", "long", 104),
+    *(_map_of(*row) for row in _MAPS),
+    _field("key_metadata", "bytes", 131, optional=True),
+    _list_of("split_offsets", 132, 133, "long"),
+    _list_of("equality_ids", 135, 136, "int"),
+    _field("sort_order_id", "int", 140, optional=True),
+)
+_ENTRY = _record(
+    "manifest_entry",
+    _field("status", "int", 0),
+    _field("snapshot_id", "long", 1, optional=True),
+    _field("sequence_number", "long", 3, optional=True),
+    _field("file_sequence_number", "long", 4, optional=True),
+    _field("data_file", _DATA_FILE, 2),
+)
+_SUMMARY = _record(
+    "r508",
+    _field("contains_null", "boolean", 509),
+    _field("contains_nan", "boolean", 518, optional=True),
+    _field("lower_bound", "bytes", 510, optional=True),
+    _field("upper_bound", "bytes", 511, optional=True),
+)
 _COUNTS = (
     ("added_files_count", "int", 504),
     ("existing_files_count", "int", 505),
@@ -93,27 +84,19 @@ _COUNTS = (
     ("existing_rows_count", "long", 513),
     ("deleted_rows_count", "long", 514),
 )
-_LISTED = {
-    "type": "record",
-    "name": "manifest_file",
-    "fields": [
-        _field("manifest_path", "string", 500),
-        _field("manifest_length", "long", 501),
-        _field("partition_spec_id", "int", 502),
-        _field("content", "int", 517),
-        _field("sequence_number", "long", 515),
-        _field("min_sequence_number", "long", 516),
-        _field("added_snapshot_id", "long", 503),
-        *(_field(*count) for count in _COUNTS),
-        _field(
-            "partitions",
-            {"type": "array", "items": _SUMMARY, "element-id": 508},
-            507,
-            optional=True,
-        ),
-        _field("key_metadata", "bytes", 519, optional=True),
-    ],
-}
+_LISTED = _record(
+    "manifest_file",
+    _field("manifest_path", "string", 500),
+    _field("manifest_length", "long", 501),
+    _field("partition_spec_id", "int", 502),
+    _field("content", "int", 517),
+    _field("sequence_number", "long", 515),
+    _field("min_sequence_number", "long", 516),
+    _field("added_snapshot_id", "long", 503),
+    *(_field(*count) for count in _COUNTS),
+    _list_of("partitions", 507, 508, _SUMMARY),
+    _field("key_metadata", "bytes", 519, optional=True),
+)
 _ADDED = 1  # the status of an entry
 
 

@@ -6,8 +6,7 @@ from typing import Any
 from builder.outputs.tables import avro
 from builder.outputs.tables import index as keys
 from builder.outputs.tables.index import FOLDER, INDEX, TablesIndex
-from builder.outputs.tables.update import read_index, refresh_tables
-from builder.runtime import Runtime
+from builder.outputs.tables.update import read_index
 from builder.snapshot.orphans import ORPHAN_AGE
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.seal import refuse_damage
@@ -19,32 +18,16 @@ def _read(store: Reader, key: str) -> list[Any]:
         return avro.read_entries(store.read(key))
 
 
-def expire_tables(store: Writer, runtime: Runtime, *, anew: bool = False) -> int:
-    """Drop retired snapshots from the tables and remove what they alone need; return the number.
-
-    Other unnamed objects are removed once they are older than ORPHAN_AGE: an update in progress may
-    have written them. With `anew`, all are removed, as after a purge. Raises Conflict and
-    StoreError.
-    """
-    before = read_index(store)
-    if before is None:
-        return 0
-    earlier = _find_named(store, before)
-    refresh_tables(store, runtime)
-    strays = list_strays(store, runtime.clock(), earlier, anew=anew)
-    store.remove(*strays)
-    return len(strays)
-
-
 def list_strays(
     store: Writer, now: datetime, earlier: frozenset[str] = frozenset(), *, anew: bool = False
 ) -> list[str]:
     """Return the keys below tables/ that the index does not name; `earlier` are named until now.
 
-    Returns none if the tables are damaged: the next publish makes them anew.
+    Others must be older than ORPHAN_AGE, unless `anew`: an update in progress may have written
+    them. Returns none if the tables are damaged: the next publish makes them anew.
     """
     index = read_index(store)
-    named = frozenset[str]() if index is None else _find_named(store, index)
+    named = frozenset[str]() if index is None else find_named(store, index)
     if not named:
         return []
     return [
@@ -55,7 +38,7 @@ def list_strays(
     ]
 
 
-def _find_named(store: Reader, index: TablesIndex) -> frozenset[str]:
+def find_named(store: Reader, index: TablesIndex) -> frozenset[str]:
     """Return the keys of all objects of the tables and the index; none if they are damaged."""
     named = {INDEX, *map(keys.hint_key, index.snapshots)}
     for version in (index.version, index.version - 1):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from builder.outputs.output import Output, OutputUpdate
-from builder.outputs.tables.clean import expire_tables
+from builder.outputs.tables.clean import find_named, list_strays
 from builder.outputs.tables.index import INDEX
-from builder.outputs.tables.update import refresh_tables, update_tables
+from builder.outputs.tables.update import read_index, refresh_tables, update_tables
 from builder.outputs.tables.verify import table_findings
 from builder.runtime import Runtime
 from builder.snapshot.audit import StoreAudit
@@ -27,7 +27,14 @@ class TablesOutput(Output):
 
     def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
         """Drop retired snapshots and what they alone need. Raises Conflict and StoreError."""
-        return expire_tables(store, runtime, anew=anew)
+        before = read_index(store)
+        if before is None:
+            return 0
+        earlier = find_named(store, before)
+        refresh_tables(store, runtime)
+        strays = list_strays(store, runtime.clock(), earlier, anew=anew)
+        store.remove(*strays)
+        return len(strays)
 
     def verify(self, audit: StoreAudit) -> Sequence[Finding]:
         """Check the objects of the tables. Raises StoreError."""

@@ -11,8 +11,9 @@ from builder.obi.content import Redirect
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from tests.builder.obi.conftest import Time
-from tests.builder.obi.holding import GATHER, redirected, replaced
-from tests.builder.sources.redif.samples import ARCHIVE, PAPER, SERIES
+from tests.builder.obi.holding import GATHER, HANDLE, redirected, replaced
+from tests.builder.sources.redif.samples import PAPER
+from tests.builder.sources.redif.trees import archive, tree
 from tests.e2e.conftest import Home, make_home
 
 pytestmark = pytest.mark.shared(2)
@@ -23,12 +24,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """Give a store with one run, published, which is only read."""
     tmp_path = tmp_path_factory.mktemp("published")
     home = make_home(tmp_path / "home")
-    tree = tmp_path / "RePEc" / "aaa"
-    (tree / "wpaper").mkdir(parents=True)
-    (tree / "aaaarch.rdf").write_bytes(ARCHIVE)
-    (tree / "aaaseri.rdf").write_bytes(SERIES)
-    (tree / "wpaper" / "1998.rdf").write_bytes(PAPER)
-    assert home("ingest", tmp_path / "RePEc").code == 0
+    files = {**archive(), "aaa/wpaper/1998.rdf": PAPER}
+    assert home("ingest", tree(tmp_path / "RePEc", files)).code == 0
     assert home("publish").code == 0
     return home
 
@@ -64,9 +61,6 @@ def test_a_run_that_nobody_goes_on_with_is_named(home: Home) -> None:
     assert "(obi-run-unfinished)" in told.out
     assert home("obi", "--abandon", run.tist).code == 0
     assert "no problems found" in home("verify").out
-
-
-HANDLE = "RePEc:aaa:wpaper:98-01"
 
 
 def test_a_template_is_named_by_handle_or_identifier_alike(published: Home) -> None:

@@ -1,6 +1,5 @@
 """`sheaf obi`: the life of an object, its bytes as of a date, and what the store has."""
 
-import hashlib
 import json
 import shutil
 from datetime import UTC, datetime
@@ -10,11 +9,11 @@ import pytest
 
 from builder.obi import key
 from builder.obi.claim import Purpose
-from builder.obi.content import FailureRow, Incidence, Redirect, Version
+from builder.obi.content import FailureRow, Incidence, Redirect
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from tests.builder.obi.archive import Repec
-from tests.builder.obi.logs import put
+from tests.builder.obi.logs import describe, put
 from tests.builder.sources.redif.trees import archive, paper, tarball
 from tests.e2e.conftest import Home, Result, make_home
 
@@ -177,10 +176,7 @@ def test_the_life_of_a_file(repec: Repec) -> None:
     run = claim(repec.store, Purpose("gather", "web", "z"), repec.run_outside)
     run.turn()
     place = put(run, URL, b"%PDF")
-    digest = hashlib.sha256(b"%PDF").hexdigest()
-    soft = Version(
-        id=URL, kind="fobi", key=place, bytes=4, md5="0", sha256=digest, flags=("soft-404",)
-    )
+    soft = describe(place, b"%PDF", URL, "fobi", flags=("soft-404",))
     run.commit([soft, Incidence(id=URL, kind="fobi", what="appearance", key=place)])
     home = home_of(repec)
     found = home("obi", "--store", repec.root, "HTTP://EXAMPLE.org:80/rugs.pdf", "--json").json
@@ -189,7 +185,7 @@ def test_the_life_of_a_file(repec: Repec) -> None:
     assert [one["handle"] for one in found["files"]] == [HANDLE]
     assert json.dumps(found)
     lines = told(home("obi", "--store", repec.root, URL))
-    assert lines[3].endswith(f"version     4 bytes, sha256 {digest}, soft-404")
+    assert lines[3].endswith(f"version     4 bytes, sha256 {soft.sha256}, soft-404")
 
 
 def test_a_failure_says_each_thing_once(repec: Repec) -> None:

@@ -1,6 +1,5 @@
 """Templates as items: published, changed, lost, back, withdrawn; and harvested meanwhile."""
 
-import hashlib
 import random
 import shutil
 import tarfile
@@ -14,7 +13,7 @@ import pytest
 
 from builder.kinds.templates import obi_history, template_documents, templates
 from builder.obi import replay
-from builder.obi.content import FailureRow, Incidence, Version
+from builder.obi.content import FailureRow, Incidence
 from builder.obi.history import DATED, history
 from builder.publish.publish import publish
 from builder.publish.rebuild import rebuild
@@ -28,6 +27,7 @@ from tests.bucket import fresh
 from tests.builder.beginning import begin
 from tests.builder.conftest import capture, resize
 from tests.builder.obi.archive import PREFIX, Repec, harvested, state, within
+from tests.builder.obi.logs import describe
 from tests.builder.sources.redif.test_corpus import DATA
 from tests.builder.sources.redif.trees import paper
 from tests.builder.verify.test_verify import (
@@ -145,9 +145,9 @@ def test_an_event_of_a_file_stamps_no_template_anew(repec: Repec) -> None:
     url = "http://example.org/rugs.pdf"
 
     def store(body: bytes) -> None:
-        digest, key = hashlib.sha256(body).hexdigest(), f"obi/{len(body)}"
+        key = f"obi/{len(body)}"
         repec.gathered(
-            Version(id=url, kind="fobi", key=key, bytes=4, md5="0", sha256=digest),
+            describe(key, body, url, "fobi"),
             Incidence(id=url, kind="fobi", what="appearance", key=key),
         )
 
@@ -295,7 +295,7 @@ def test_the_size_of_ranges_and_files_changes_no_record(
     repec.take(**texts)
     repec.take(b=paper(2, "Other rugs"), c=None, g=paper(7))
     url = "http://example.org/rugs.pdf"
-    repec.gathered(Version(id=url, kind="fobi", key="obi/x", bytes=1, md5="0", sha256="0"))
+    repec.gathered(describe("obi/x", b"x", url, "fobi"))
     shutil.copytree(repec.root, tmp_path / "whole" / "store")
     whole = Repec(tmp_path / "whole" / "store", clock=repec.clock)
     monkeypatch.setattr(layout, "GROUP_ROWS", 3)

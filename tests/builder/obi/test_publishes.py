@@ -17,11 +17,9 @@ from builder.publish.withdraw import withdraw
 from builder.snapshot.transaction import NothingSelectedError
 from builder.verify.obi_publishes import publish_findings
 from tests.builder.conftest import capture
-from tests.builder.obi.archive import PREFIX, Repec, state
-from tests.builder.obi.test_publish import sound
+from tests.builder.obi.archive import Repec, state
+from tests.builder.obi.test_publish import ONE, TWO, sound
 from tests.builder.sources.redif.trees import paper
-
-ONE, TWO = (f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in (1, 2))
 
 
 def take_down(repec: Repec, *items: str) -> None:

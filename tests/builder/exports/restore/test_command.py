@@ -12,7 +12,6 @@ from builder.exports.restore import names
 from tests.builder.exports.restore.shelf import (
     FILES,
     PAGE,
-    TYPE,
     Shelf,
     fill,
     lines,
@@ -142,7 +141,7 @@ def test_what_is_missing_is_told_and_the_rest_is_there(tmp_path: Path) -> None:
 
 
 def page(url: bytes, body: bytes = b"x") -> bytes:
-    return response(url, body, TYPE)
+    return response(url, body)
 
 
 HOSTILE = [
