@@ -18,7 +18,7 @@ from functions.site import browse, dcat
 from functions.site.chart import draw_bars
 from functions.site.charts_page import draw_hosts
 from functions.site.fields import is_web
-from functions.site.page import PageRequest, SitePage
+from functions.site.page import PageRequest, PageTable, SitePage
 from functions.snapshot import instant
 
 _NEW, _LARGE = 6, 6
@@ -102,9 +102,17 @@ def _count_years(figures: Figures) -> Sequence[Any]:
     return draw_bars([(str(year), counts.get(year, 0)) for year in years])
 
 
+def find_formats(request: PageRequest) -> PageTable:
+    """Return the metadata formats that a harvest can ask for, with their schemas."""
+    formats = request.parts.formats.present(request.manifest).rows
+    oai = request.address.oai
+    rows = [(row.prefix, row.schema_url(oai), row.namespace) for row in formats]
+    return PageTable("formats", "", ("prefix", "schema", "namespace"), rows)
+
+
 def show_harvesting(request: PageRequest) -> SitePage:
     """Return the page on harvesting: requests of each verb, formats, and where the data is."""
-    address, parts, manifest = request.address, request.parts, request.manifest
+    address, parts = request.address, request.parts
     dc = {"metadataPrefix": "oai_dc"}
     requests = [
         (verb, address.answer(verb, **arguments), address.request(verb, **arguments))
@@ -118,7 +126,7 @@ def show_harvesting(request: PageRequest) -> SitePage:
         "requests": requests,
         "get_record": GET_RECORD,
         "list_url": address.request(LIST_RECORDS, **dc),
-        "formats": parts.formats.present(manifest).rows,
+        "formats": find_formats(request),
         "repository": address.is_static and address.page("/static-repository.xml"),
         "serves_content": request.serves_content,
         "root": address.root,

@@ -240,8 +240,9 @@ class PageRequest:
 class PageTable:
     """A table of a page: the statement that gives it, the names of its columns, and its rows.
 
-    `name` is that of its files (functions.site.tables), and `arguments` are those of their address.
-    `more` are those of the rows that follow, None at the end.
+    The statement is "" if no published Parquet has the rows. `name` is that of its files
+    (functions.site.tables), and `arguments` are those of their address. `more` are those of the
+    rows that follow, None at the end.
     """
 
     name: str

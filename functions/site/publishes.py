@@ -11,7 +11,7 @@ from functions.http import http_message
 from functions.http.http_message import Reply
 from functions.oai.request import LIST_IDENTIFIERS
 from functions.reading.repository import KindFigures
-from functions.site.page import TABLE_ROWS, PageRequest, PageTable, SitePage
+from functions.site.page import TABLE_ROWS, PageError, PageRequest, PageTable, SitePage
 from functions.snapshot import instant
 from functions.snapshot.dumps import FOLDER, DumpEntry
 from functions.snapshot.errors import StoreError
@@ -53,6 +53,7 @@ class DumpTable:
     rows: Sequence[DumpLine]
     index: str
     lists: Mapping[str, str]
+    table: PageTable
 
 
 def show(request: PageRequest) -> SitePage:
@@ -65,7 +66,7 @@ def show(request: PageRequest) -> SitePage:
         "more": request.address.page("/publishes", before=more) if more else None,
         "data_url": root,
         "views": f"{root}/{request.manifest.views_key}" if root else "",
-        "dumps": None if request.arguments.get("before") else _read_dumps(request, root),
+        "dumps": None if request.arguments.get("before") else _read_dumps(request),
         "feed": request.address.page("/publishes.atom"),
         "table": find_table(request, _MANY),
     }
@@ -91,8 +92,17 @@ def find_table(request: PageRequest, limit: int = TABLE_ROWS) -> PageTable:
     )
 
 
-def _read_dumps(request: PageRequest, root: str) -> DumpTable | None:
-    """Return the dumps in the store with links below `root`, or None if there are none."""
+def find_dumps(request: PageRequest) -> PageTable:
+    """Return the complete and the newest dump of each format. Raises PageError."""
+    dumps = _read_dumps(request)
+    if dumps is None:
+        raise PageError(request.text("error.missing"), 404)
+    return dumps.table
+
+
+def _read_dumps(request: PageRequest) -> DumpTable | None:
+    """Return the dumps in the store with links where its address is known; None without dumps."""
+    root = str(request.parts.configuration["identify.data_url"]).rstrip("/")
     if not (request.parts.dumps and request.parts.configuration["publish.dumps"]):
         return None
     try:
@@ -111,7 +121,10 @@ def _read_dumps(request: PageRequest, root: str) -> DumpTable | None:
         if dump is not None
     ]
     lists = {name: base + quote(entry.list) for name, entry in index.formats.items() if base}
-    return DumpTable(rows, base and f"{base}index.json", lists)
+    columns = ("since", "snapshot", "records", "deleted", "bytes", "name", "sha256")
+    texts = [(r.format, *(getattr(r.dump, n) for n in columns), r.link or None) for r in rows]
+    table = PageTable("dumps", "", ("format", *columns, "address"), texts)
+    return DumpTable(rows, base and f"{base}index.json", lists, table)
 
 
 def feed(request: PageRequest) -> Reply:

@@ -19,9 +19,10 @@ def write_csv(table: PageTable) -> str:
 
 
 def write_json(table: PageTable) -> str:
-    """Return a table as JSON: its statement, and an object for each row."""
+    """Return a table as JSON: its statement, if it has one, and an object for each row."""
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    return json.dumps({"table": table.name, "sql": table.sql, "rows": rows}, ensure_ascii=False)
+    statement = {"sql": table.sql} if table.sql else {}
+    return json.dumps({"table": table.name, **statement, "rows": rows}, ensure_ascii=False)
 
 
 _FORMS = {"csv": ("text/csv", write_csv), "json": ("application/json", write_json)}

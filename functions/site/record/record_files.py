@@ -6,11 +6,12 @@ from typing import Any
 from functions.kinds import find_kind
 from functions.reading.repository import ObjectLife, PublishedRecord
 from functions.site.fields import is_web, weigh
-from functions.site.page import IMAGES, LARGEST_IMAGE, PageRequest
+from functions.site.page import IMAGES, LARGEST_IMAGE, TABLE_ROWS, PageRequest, PageTable
 from functions.snapshot import obi
 
 _ROOM = 30_000
 """Characters of files with their markup escaped: a page should stay below 150 kB."""
+_COLUMNS = ("path", "mimetype", "bytes", "sha256")
 
 
 def read_lives(request: PageRequest, record: PublishedRecord) -> Sequence[ObjectLife]:
@@ -64,6 +65,20 @@ def list_items(
     if not items and copy is not None:
         items = [(copy, record.fields.get("content_mime_type") or "")]
     return items
+
+
+def describe_files(
+    request: PageRequest, record: PublishedRecord, files: Sequence[Mapping[str, Any]]
+) -> PageTable:
+    """Return files as a table, from the argument `start` on. Raises PageError."""
+    start, arguments = request.number("start"), {"id": record.identifier}
+    rows = [
+        (*(file.get(name) for name in _COLUMNS), file.get("copy") or file.get("url"))
+        for file in files[start : start + TABLE_ROWS]
+    ]
+    end = start + len(rows)
+    more = {**arguments, "start": end} if end < len(files) else None
+    return PageTable("files", "", (*_COLUMNS, "address"), rows, arguments, more)
 
 
 def take_files(files: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,7 @@ from functions.oai.format import Format, select_available
 from functions.oai.request import GET_RECORD
 from functions.reading.repository import PublishedRecord, find_item
 from functions.site.fields import cut_work, is_web, list_fields, read_title, shorten, weigh
-from functions.site.page import PageError, PageRequest, SitePage
+from functions.site.page import PageError, PageRequest, PageTable, SitePage
 from functions.site.record import citation, commands, linked_data, record_files
 from functions.snapshot import oai_name
 from functions.snapshot.errors import ConfigurationError
@@ -66,6 +66,7 @@ def show(request: PageRequest) -> SitePage:
         "sources": [(name, request.address.page("/source", name=name))] if name else [],
         "files": shown,
         "more_files": len(files) - len(shown),
+        "file_table": record_files.describe_files(request, record, files),
         "lives": [life for life in lives if not life.url],
         "formats": formats,
         "history": _list_history(request, record),
@@ -126,6 +127,14 @@ def _describe_work(
         "pdf": next(pdfs, ""),
         "rows": list_fields(record, request.text, _link_fields(request, record)),
     }
+
+
+def find_files(request: PageRequest) -> PageTable:
+    """Return the files of a record, from the argument `start` on. Raises PageError."""
+    record = find_record(request)
+    lives = record_files.read_lives(request, record)
+    files = record_files.list_files(request, record, lives)
+    return record_files.describe_files(request, record, files)
 
 
 def show_linkset(request: PageRequest) -> Reply:

@@ -1,7 +1,11 @@
 """A reader of the pages: follows every link, and checks what each page promises."""
 
+import csv
+import io
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
@@ -65,6 +69,21 @@ class Crawl:
             assert one.get("type") == "hidden" or one.get("id") in labels, path
         visit = self.visits[path] = Visit(path, tree)
         return visit
+
+    def read_table(self, path: str, name: str) -> list[dict[str, Any]]:
+        """Return the rows of a table of a page that has no SQL; its CSV must have them as well."""
+        links = [urlsplit(link) for link in self.read(path).links()]
+        (query,) = {link.query for link in links if link.path == f"/{name}.json"}
+        json_text, csv_text = (
+            content(self.client.raw(query, path=f"/{name}.{form}")).decode()
+            for form in ("json", "csv")
+        )
+        table = json.loads(json_text)
+        texts = [["" if v is None else str(v) for v in row.values()] for row in table["rows"]]
+        assert [*csv.reader(io.StringIO(csv_text))][1:] == texts
+        assert table.keys() == {"table", "rows"}
+        rows: list[dict[str, Any]] = table["rows"]
+        return rows
 
     def walk(self, start: str = "/", most: int = 400) -> dict[str, Visit]:
         """Follow every link to a page from `start` on; each must lead somewhere."""

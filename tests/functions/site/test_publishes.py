@@ -37,13 +37,20 @@ def crawl(read: Callable[[], DumpIndex | None], **settings: object) -> Crawl:
 
 @pytest.mark.parametrize("root", ["", "https://data.example.org/store/", "s3://bucket/store"])
 def test_dumps_are_listed_and_linked_where_their_address_is_known(root: str) -> None:
-    visit = crawl(lambda: INDEX, identify_data_url=root).read("/publishes")
+    pages = crawl(lambda: INDEX, identify_data_url=root)
+    visit = pages.read("/publishes")
     assert "jsonl/1-c.json jsonl all records 1 1,234,567" in visit.text
     assert "jsonl/2-ab(1).jsonl.zst jsonl changes since snapshot 1 2 11" in visit.text
     links = [link for link in visit.links() if "/dumps/" in link]
     web = root.startswith("https")
     names = ("jsonl/1-c.json", "jsonl/2-ab%281%29.jsonl.zst", "jsonl/2-d.json", "index.json")
     assert links == [f"{root}dumps/{name}" for name in names if web]
+    rows = pages.read_table("/publishes", "dumps")
+    assert [(row["since"], row["bytes"], row["sha256"]) for row in rows] == [
+        (None, 9_000, "1"),
+        (1, 5_000, "0"),
+    ]
+    assert [row["address"] for row in rows] == (links[:2] or [None, None])
 
 
 def test_the_heading_is_in_the_language_of_the_reader() -> None:

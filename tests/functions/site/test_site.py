@@ -110,6 +110,11 @@ def test_lists_have_pages_first_and_what_a_reader_chose() -> None:
         assert "has four digits" in crawl.read(f"/records?kind=capture&{wrong}", 400).text
 
 
+def test_formats_are_a_table_as_well(crawl: Crawl) -> None:
+    rows = crawl.read_table("/harvest", "formats")
+    assert {row["prefix"]: row["schema"] for row in rows}["capture"] == f"{ROOT}/schema/capture.xsd"
+
+
 def test_the_charts_count_what_there_is(crawl: Crawl) -> None:
     text = crawl.read("/charts").text
     assert "Records 9" in text
@@ -304,6 +309,9 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
     )
     downloads = json.loads(data)["distribution"]
     assert len(downloads) == 20
+    files = Crawl(client).read_table(f"/record/{name}", "files")
+    assert [file["path"] for file in files] == [*(f"a b{n}.csv" for n in range(30)), "elsewhere"]
+    assert [file["address"] for file in files[:1]] == [f"{ROOT}/content/{name}?file=a%20b0.csv"]
     assert downloads[0] == {
         "@type": "DataDownload",
         "name": "a b0.csv",
