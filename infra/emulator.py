@@ -8,9 +8,11 @@ GATEWAY_PORT of BIND_HOST, enforces roles with AUTH, and runs functions as proce
 Of functions in conditions ministack knows Ref alone. CloudFormation knows Join, Select and Split as
 well, by which the conditions of template.yaml read Options; here they are resolved beforehand. It
 also makes a number of the text that a parameter is, as here of what a queue's function may run, and
-knows the attributes of what an update leaves alone in a nested stack.
+knows the attributes of what an update leaves alone in a nested stack. Its gateway tells functions
+by which scheme it was asked, here http: so base URLs are those of the stack's outputs.
 """
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -78,15 +80,29 @@ def keep_attributes(provisioners: Any, stacks: Any) -> None:
     provisioners._update_resource = updated
 
 
+def tell_scheme(gateway: Any) -> None:
+    """Have ministack's `gateway` tell functions that it was asked by http, whatever clients say."""
+    invoke = gateway._invoke_lambda_proxy
+
+    def answer(*arguments: Any, **others: Any) -> Any:
+        called = inspect.signature(invoke).bind(*arguments, **others)
+        called.arguments["headers"] = {**called.arguments["headers"], "x-forwarded-proto": "http"}
+        return invoke(*called.args, **called.kwargs)
+
+    gateway._invoke_lambda_proxy = answer
+
+
 if __name__ == "__main__":
     for variable, value in DEFAULTS.items():
         os.environ.setdefault(variable, value)
     from ministack.app import main
+    from ministack.services import apigateway
     from ministack.services.cloudformation import _stacks, engine, provisioners
 
     resolve_first(engine, dict(sys.modules))
     keep_attributes(provisioners, _stacks)
     count_in_numbers(provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"])
+    tell_scheme(apigateway)
     if len(sys.argv) > 1:
         sys.executable = sys.argv.pop()
     main()

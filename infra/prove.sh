@@ -87,11 +87,14 @@ python=$(python313)
 [ -n "$python" ] || skip "there is no Python 3.13; PYTHON313=... names one"
 command -v make > /dev/null || skip "there is no make, by which the functions are built"
 if ! cat "${PINS[@]}" | cmp --silent - "$TOOLS/.ready"; then
-  echo "installing what the proofs need into $TOOLS ..." >&2
+  echo "installing what the proofs need into $TOOLS, for some minutes ..." >&2
   prepare "$python"
 fi
-obtain buildah
-obtain mmdebstrap
+# Whoever wants the emulator alone (`make emulator`) builds no container.
+if [ "${1-}" != --collect-only ]; then
+  obtain buildah
+  obtain mmdebstrap
+fi
 # The functions are packed by make: by this Python, and not as a part of a make that runs already.
 export PYTHON313="$PWD/$TOOLS/bin/python"
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -101,8 +101,12 @@ class AnyAddresses:
 
 
 def _resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
+    # Names below localhost are this machine (RFC 6761, 6.3), which many resolvers do not know.
+    is_local = host.lower().removesuffix(".").endswith(".localhost")
     try:
-        listed = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        listed = socket.getaddrinfo(
+            "localhost" if is_local else host, port, type=socket.SOCK_STREAM
+        )
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise FetchError("dns", f"{host}: {reason or error}") from error

@@ -38,3 +38,17 @@ def test_a_second_visit_asks_for_the_same_records_and_no_secret_is_told(tmp_path
     for output in (old.read_text(), text, page.read_text("utf-8")):
         assert "hunter2" not in output
     assert "Authorization: ..." in page.read_text("utf-8")
+
+
+def test_a_host_that_is_sent_is_no_secret() -> None:
+    """Where answers have another address, the report shows which."""
+    with serving(items(3)) as provider:
+        other = provider.url.replace("127.0.0.1", "archive.example.org")
+        provider.answers.append(
+            lambda _, call, answer: replace(
+                answer, body=answer.body.replace(provider.url.encode(), other.encode())
+            )
+        )
+        host = other.split("/")[2]
+        text = sheaf("check", provider.url, "--sample", 2, "--header", f"Host: {host}").out
+    assert f"baseURL is '{other}'" in " ".join(text.split())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.http.addresses import PublicAddresses, is_public, networks
+from builder.http.addresses import AnyAddresses, PublicAddresses, is_public, networks
 from builder.http.errors import FetchError
 
 PUBLIC = [
@@ -85,7 +85,15 @@ def test_networks_can_be_allowed() -> None:
     assert not is_public("10.0.0.1", allowed)
 
 
-THIS_MACHINE = ("localhost", "127.1", "0x7f.0.0.1", "2130706433", "::1", "0177.0.0.1")
+THIS_MACHINE = (
+    "localhost",
+    "api.localhost",
+    "127.1",
+    "0x7f.0.0.1",
+    "2130706433",
+    "::1",
+    "0177.0.0.1",
+)
 NAMELESS = ("no-such-host.invalid", "a" * 64 + ".example", "x..y")
 
 
@@ -115,3 +123,13 @@ def test_a_host_that_is_named_may_be_private() -> None:
     assert addresses.addresses("LOCALHOST", 8080)
     with pytest.raises(FetchError):
         addresses.addresses("127.0.0.1", 8080)
+
+
+@pytest.mark.parametrize("host", ["one.execute-api.localhost", "ONE.LocalHost."])
+def test_a_name_below_localhost_is_this_machine(host: str) -> None:
+    """As curl and browsers have it: so is an emulator's gateway reached by its own address."""
+    found = AnyAddresses().addresses(host, 80)
+    assert {str(address[0]) for _, address in found} <= {"127.0.0.1", "::1"}
+    assert found
+    with pytest.raises(FetchError):
+        AnyAddresses().addresses("notlocalhost.invalid", 80)
