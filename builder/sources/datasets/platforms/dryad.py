@@ -97,8 +97,8 @@ class Dryad(json_document.HostedPlatform):
         if version_url is None:
             raise FilesetError("platform-bad-response", "the dataset names no version")
         related = (*item.description.related, *_other_versions(api, dataset, item.version))
-        item = replace(item, description=replace(item.description, related=related))
-        item = replace(item, manifest=tuple(_files(api, version_url)))
+        described = replace(item.description, related=related)
+        item = replace(item, description=described, manifest=tuple(_files(api, version_url)))
         if api.shows_token(DOMAIN):
             return item
         return item.withhold("needs-token", f"fileset.tokens has no token for {DOMAIN}")

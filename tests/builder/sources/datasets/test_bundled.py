@@ -68,10 +68,8 @@ def ranged(store: Writer, key: str, start: int, size: int) -> bytes:
         return file.read(size)
 
 
-def test_all_files_are_one_zip_and_each_is_one_range(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
+def test_all_files_are_one_zip_and_each_is_one_range(there: World, store: Writer) -> None:
+    item = item_of(there.server, BODIES)
     found = strategy(store, there).process(item)
     key = place(item) + "bundle.zip"
     assert found.location == key
@@ -93,28 +91,24 @@ def test_all_files_are_one_zip_and_each_is_one_range(
             assert part == data[middle : middle + 100]
 
 
-def test_a_large_member_that_comes_anew_begins_the_bundle_anew(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    server.add(f"{HOST}2", then(WRONG, served(FILM)))
+def test_a_large_member_that_comes_anew_begins_the_bundle_anew(there: World, store: Writer) -> None:
+    item = item_of(there.server, BODIES)
+    there.server.add(f"{HOST}2", then(WRONG, served(FILM)))
     found = strategy(store, there).process(item)
     assert found.status == "success"
-    assert len(server.asked(f"{HOST}2")) == 2
-    assert len(server.asked(f"{HOST}0")) == 2
+    assert len(there.server.asked(f"{HOST}2")) == 2
+    assert len(there.server.asked(f"{HOST}0")) == 2
     with zipfile.ZipFile(io.BytesIO(store.read(found.location or ""))) as archive:
         assert archive.testzip() is None
     assert not dangling(store)
 
 
-def test_a_small_member_that_comes_anew_spoils_nothing(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
+def test_a_small_member_that_comes_anew_spoils_nothing(there: World, store: Writer) -> None:
+    item = item_of(there.server, BODIES)
     mapa = BODIES["mapa.tif"]
-    server.add(f"{HOST}1", then(served(mapa, wrong=9), served(mapa)))
+    there.server.add(f"{HOST}1", then(served(mapa, wrong=9), served(mapa)))
     assert strategy(store, there).process(item).status == "success"
-    assert sorted(a.url[-1] for a in server.asked()) == ["0", "1", "1", "2", "3"]
+    assert sorted(a.url[-1] for a in there.server.asked()) == ["0", "1", "1", "2", "3"]
 
 
 @pytest.mark.sampled(2)
@@ -124,15 +118,15 @@ def test_a_small_member_that_comes_anew_spoils_nothing(
     ids=["wrong each time", "right too late"],
 )
 def test_a_large_member_that_does_not_come_right_ends_with_its_own_status(
-    server: Server, there: World, store: Writer, answers: list[Answer], tries: int, told: str
+    there: World, store: Writer, answers: list[Answer], tries: int, told: str
 ) -> None:
-    item = item_of(server, BODIES)
-    server.add(f"{HOST}2", then(*answers))
+    item = item_of(there.server, BODIES)
+    there.server.add(f"{HOST}2", then(*answers))
     with pytest.raises(FilesetError, match=f"{told}: film") as caught:
         strategy(store, there, tries=tries, partial=False).process(item)
     assert [f.status for f in caught.value.manifest].count(told) == 1
     assert objects(store) == {}
-    assert len(server.asked(f"{HOST}2")) <= 3 + tries
+    assert len(there.server.asked(f"{HOST}2")) <= 3 + tries
     assert not dangling(store)
 
 
@@ -154,9 +148,11 @@ class Watched(FolderStore):
 
 
 def test_twenty_files_are_bundled_in_little_memory_and_on_no_disk(
-    server: Server, there: World, tmp_path: Path
+    there: World, tmp_path: Path
 ) -> None:
-    item = item_of(server, {f"{n:02}.bin": Generated(3 * MEGA, n) for n in range(20)}, "sha256")
+    item = item_of(
+        there.server, {f"{n:02}.bin": Generated(3 * MEGA, n) for n in range(20)}, "sha256"
+    )
     store = Watched(tmp_path / "none")
     with (
         at_most(40 * MEGA),
@@ -180,14 +176,14 @@ def foreign(
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_the_platform_s_own_bundle_is_kept_as_it_is(
-    server: Server, there: World, store: Writer, method: int
+    there: World, store: Writer, method: int
 ) -> None:
     data = zipped({**SMALL, "MANIFEST.TXT": b"all"}, method)
-    item = foreign(server, data)
+    item = foreign(there.server, data)
     asked = strategy(store, there, platform_bundle=True)
     found = asked.process(item)
     assert found.status == "success"
-    assert [a.url for a in server.asked()] == [ALL]
+    assert [a.url for a in there.server.asked()] == [ALL]
     assert store.read(found.location or "") == data
     assert found.bundle_terminal.terminal_url == ALL
     assert found.bundle_terminal.terminal_sha1hex == digest("sha1", data)
@@ -205,47 +201,43 @@ def test_the_platform_s_own_bundle_is_kept_as_it_is(
         else:
             assert file.compression == "deflated"
             assert file.extra["packed_bytes"] < (file.size or 0)
-    server.forget()
+    there.server.forget()
     assert asked.check_existing(item) == replace(found, status="success-existing")
-    assert not server.asked()
+    assert not there.server.asked()
 
 
-def test_it_is_not_asked_for_unless_the_configuration_says_so(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = foreign(server, zipped(SMALL))
+def test_it_is_not_asked_for_unless_the_configuration_says_so(there: World, store: Writer) -> None:
+    item = foreign(there.server, zipped(SMALL))
     found = strategy(store, there).process(item)
     assert found.bundle_terminal is None
-    assert not server.asked(ALL)
+    assert not there.server.asked(ALL)
 
 
-def test_a_folder_around_all_members_is_none_of_the_manifest_s(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = foreign(server, zipped({f"med-1.0/{p}": d for p, d in SMALL.items()}))
+def test_a_folder_around_all_members_is_none_of_the_manifest_s(there: World, store: Writer) -> None:
+    item = foreign(there.server, zipped({f"med-1.0/{p}": d for p, d in SMALL.items()}))
     found = strategy(store, there, platform_bundle=True).process(item)
     assert [f.path for f in found.manifest] == list(SMALL)
     assert found.manifest[0].extra["member"] == "med-1.0/data/med.csv"
 
 
 def test_a_bundle_that_a_run_left_is_read_and_taken_if_it_is_the_one(
-    server: Server, there: World, store: Writer
+    there: World, store: Writer
 ) -> None:
-    item = item_of(server, dict(SMALL))
+    item = item_of(there.server, dict(SMALL))
     store.create(place(item) + "bundle.zip", zipped(SMALL))
     found = strategy(store, there).process(item)
     assert found.status == "success"
-    assert not server.asked()
+    assert not there.server.asked()
     assert record.read(store, place(item)) is not None
-    other = item_of(server, {"a": b"first", "b": b"other"})
+    other = item_of(there.server, {"a": b"first", "b": b"other"})
     store.create(place(other) + "bundle.zip", zipped({"a": b"frist", "b": b"other"}))
     found = strategy(store, there).process(other)
-    assert len(server.asked()) == 2
+    assert len(there.server.asked()) == 2
     assert [f.offset for f in found.manifest] == [31, 67]
 
 
-def test_another_run_that_was_first_is_joined(server: Server, there: World, tmp_path: Path) -> None:
-    item = item_of(server, BODIES)
+def test_another_run_that_was_first_is_joined(there: World, tmp_path: Path) -> None:
+    item = item_of(there.server, BODIES)
     plain = FolderStore(tmp_path / "store")
 
     class Late(FolderStore):
@@ -263,21 +255,21 @@ def test_another_run_that_was_first_is_joined(server: Server, there: World, tmp_
 
 
 @pytest.mark.skipif(not OPENICPSR.exists(), reason="the real bundle of openICPSR is not here")
-def test_a_real_bundle_of_a_platform(server: Server, there: World, store: Writer) -> None:
+def test_a_real_bundle_of_a_platform(there: World, store: Writer) -> None:
     with zipfile.ZipFile(OPENICPSR) as archive:
         real = {i.filename: archive.read(i) for i in archive.infolist() if not i.is_dir()}
-    item = foreign(server, OPENICPSR.read_bytes(), real)
+    item = foreign(there.server, OPENICPSR.read_bytes(), real)
     found = strategy(store, there, platform_bundle=True).process(item)
     assert len(found.manifest) == 15
     assert {f.status for f in found.manifest} == {"verified"}
     assert found.bundle_file_meta.size_bytes == 1_326_165
-    assert [a.url for a in server.asked()] == [ALL]
+    assert [a.url for a in there.server.asked()] == [ALL]
 
 
 def test_a_bundle_that_would_be_other_bytes_is_not_written_in_its_place(
-    server: Server, there: World, store: Writer, monkeypatch: pytest.MonkeyPatch
+    there: World, store: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    item = item_of(server, {"a": random.Random(1).randbytes(999), "b": b"x"})
+    item = item_of(there.server, {"a": random.Random(1).randbytes(999), "b": b"x"})
     asked = strategy(store, there)
     found = asked.process(item)
     store.remove(found.location or "")

@@ -248,7 +248,7 @@ _PERSON = st.builds(
     organisation=st.booleans(),
     role=_TEXT,
 )
-_DESCRIPTION = st.builds(
+DESCRIPTIONS = st.builds(
     Description,
     title=_TEXT,
     creators=st.lists(_PERSON, max_size=2).map(tuple),
@@ -268,7 +268,7 @@ _DESCRIPTION = st.builds(
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(description=_DESCRIPTION, mimetype=_TEXT, until=_TEXT, prefix=st.sampled_from(PREFIXES))
+@given(description=DESCRIPTIONS, mimetype=_TEXT, until=_TEXT, prefix=st.sampled_from(PREFIXES))
 def test_whatever_a_platform_tells_is_valid(
     description: Description, mimetype: str | None, until: str | None, prefix: str
 ) -> None:

@@ -12,7 +12,7 @@ from tests.builder.sources.datasets import samples
 from tests.builder.sources.datasets.body import digest
 from tests.builder.sources.datasets.deposits import register
 from tests.builder.sources.datasets.pages import item_of, real
-from tests.builder.sources.datasets.server import Server, json_of, redirect, served
+from tests.builder.sources.datasets.server import json_of, redirect, served
 from tests.builder.sources.datasets.world import World
 
 BODY = b"honey,price\n" * 1000
@@ -37,13 +37,15 @@ def article(*names: str, **more: Any) -> dict[str, Any]:
     ids=["below figshare.com", "a host of its own"],
 )
 def test_scenario_11_an_md5_that_was_supplied_verifies_and_a_portal_is_known(
-    server: Server, there: World, page: str, doi: str
+    there: World, page: str, doi: str
 ) -> None:
     given = article("a.csv", computed_md5="")
-    server.add(f"{samples.FIGSHARE}/versions/2", json_of(given | {"url_public_html": page}))
-    server.add("https://ndownloader.figshare.com/files/0", redirect(f"{STORE}/pfigshare/0?X-Amz=1"))
-    server.add(f"{STORE}/pfigshare/0?X-Amz=1", served(BODY))
-    register(server, doi, page)
+    there.server.add(f"{samples.FIGSHARE}/versions/2", json_of(given | {"url_public_html": page}))
+    there.server.add(
+        "https://ndownloader.figshare.com/files/0", redirect(f"{STORE}/pfigshare/0?X-Amz=1")
+    )
+    there.server.add(f"{STORE}/pfigshare/0?X-Amz=1", served(BODY))
+    register(there.server, doi, page)
     item = item_of(there.api(), f"https://doi.org/{doi}")
     assert (item.platform_name, item.platform_id, item.version) == ("figshare", "4711", "2")
     assert item.platform_domain in page
@@ -51,7 +53,7 @@ def test_scenario_11_an_md5_that_was_supplied_verifies_and_a_portal_is_known(
     assert file.extra["md5_from"] == "supplied_md5"
     assert there.downloader().download(file, 10**6, there.sink).verified == "md5"
     assert there.kept == [BODY]
-    assert not server.asked(method="HEAD")
+    assert not there.server.asked(method="HEAD")
 
 
 def dataset(*files: dict[str, Any]) -> dict[str, Any]:
@@ -87,7 +89,7 @@ PLAIN = {"id": 8, "persistentId": "", "filename": "a.csv", "filesize": 1, "check
     ],
 )
 def test_scenarios_6_and_7_originals_of_tables_are_fetched_and_files_by_their_numbers(
-    server: Server, there: World, name: str, tables: list[str] | None
+    there: World, name: str, tables: list[str] | None
 ) -> None:
     """True bodies are not at hand, so made ones stand for them.
 
@@ -105,12 +107,14 @@ def test_scenarios_6_and_7_originals_of_tables_are_fetched_and_files_by_their_nu
         originals += [number] * table
         data["originalFileSize" if table else "filesize"] = len(body)
         path = f"{HARVARD}/api/access/datafile/{number}"
-        server.add(f"{path}?format=original", redirect(f"{STORE}/{number}.orig?X-Sign=1", 303))
-        server.add(path, redirect(f"{STORE}/{number}?X-Sign=1", 303))
-        server.add(f"{STORE}/{number}.orig", served(body))
-        server.add(f"{STORE}/{number}", served(b"derived\t" + body if table else body))
-    server.add(f"{HARVARD}/api/datasets/:persistentId/?persistentId={id}", json_of(document))
-    register(server, id[4:], f"{HARVARD}/citation?persistentId={id}")
+        there.server.add(
+            f"{path}?format=original", redirect(f"{STORE}/{number}.orig?X-Sign=1", 303)
+        )
+        there.server.add(path, redirect(f"{STORE}/{number}?X-Sign=1", 303))
+        there.server.add(f"{STORE}/{number}.orig", served(body))
+        there.server.add(f"{STORE}/{number}", served(b"derived\t" + body if table else body))
+    there.server.add(f"{HARVARD}/api/datasets/:persistentId/?persistentId={id}", json_of(document))
+    register(there.server, id[4:], f"{HARVARD}/citation?persistentId={id}")
     item = item_of(there.api(), id)
     assert len(item.files) == len(bodies)
     assert originals == tables if tables is not None else len(originals) == 1
@@ -119,5 +123,5 @@ def test_scenarios_6_and_7_originals_of_tables_are_fetched_and_files_by_their_nu
         if number in originals or len(there.kept) < 3:
             received = there.downloader().download(file, 10**9, there.sink)
             assert (received.verified, there.kept[-1]) == ("md5", bodies[number])
-    assert len(server.asked(f"{STORE}/")) >= min(3, len(bodies))
-    assert not server.asked(method="HEAD")
+    assert len(there.server.asked(f"{STORE}/")) >= min(3, len(bodies))
+    assert not there.server.asked(method="HEAD")

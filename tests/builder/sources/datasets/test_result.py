@@ -13,9 +13,6 @@ from builder.sources.datasets.item import (
     Description,
     IngestOutcome,
     IngestRequest,
-    Licence,
-    Person,
-    Related,
     Terminal,
 )
 from builder.sources.datasets.manifest_file import compute_digests, meta
@@ -30,6 +27,7 @@ from builder.sources.datasets.result import (
 from builder.sources.datasets.results import outcome_line, parse_outcome
 from builder.sources.datasets.status import FILE, STATUSES, may_pass
 from tests.builder.sources.datasets.outcomes import archived, failed, file, item
+from tests.builder.sources.datasets.test_formats import DESCRIPTIONS
 
 REQUEST = IngestRequest(
     "10.5/1", given={"base_url": "10.5/1", "link_source": "doi", "fatcat": {"a": 1}}
@@ -227,20 +225,6 @@ def test_a_person_reads_what_came_of_it() -> None:
 
 
 TEXT = st.text(max_size=20)
-PEOPLE = st.builds(
-    Person,
-    name=TEXT,
-    orcid=st.none() | TEXT,
-    affiliations=st.lists(TEXT).map(tuple),
-    organisation=st.booleans(),
-)
-DESCRIPTIONS = st.builds(
-    Description,
-    title=st.none() | TEXT,
-    creators=st.lists(PEOPLE, max_size=2).map(tuple),
-    licences=st.lists(st.builds(Licence, TEXT, st.none() | TEXT), max_size=2).map(tuple),
-    related=st.lists(st.builds(Related, TEXT, TEXT, TEXT), max_size=2).map(tuple),
-)
 
 
 @given(DESCRIPTIONS, TEXT, st.dictionaries(TEXT, TEXT | st.integers() | st.none(), max_size=3))

@@ -61,10 +61,8 @@ def objects(store: Writer) -> dict[str, bytes]:
 
 @pytest.mark.sampled(3)
 @every_store
-def test_what_an_unfinished_run_left_is_not_trusted(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, {"a": b"first", "b": b"other"})
+def test_what_an_unfinished_run_left_is_not_trusted(there: World, store: Writer) -> None:
+    item = item_of(there.server, {"a": b"first", "b": b"other"})
     store.create(place(item) + "files/a", b"frist")
     found = strategy(store, there).process(item)
     assert found.status == "success"
@@ -87,9 +85,9 @@ class Meddled(FolderStore):
 
 
 def test_of_two_runs_at_once_both_end_well_and_one_record_stays(
-    server: Server, there: World, tmp_path: Path
+    there: World, tmp_path: Path
 ) -> None:
-    item = item_of(server, BODIES)
+    item = item_of(there.server, BODIES)
     plain = FolderStore(tmp_path / "store")
     others: list[ArchiveStrategyResult] = []
 
@@ -103,9 +101,9 @@ def test_of_two_runs_at_once_both_end_well_and_one_record_stays(
 
 @pytest.mark.parametrize("meddle", ["away", "short"])
 def test_a_store_that_has_something_else_than_was_written_is_told(
-    server: Server, there: World, tmp_path: Path, meddle: str
+    there: World, tmp_path: Path, meddle: str
 ) -> None:
-    item = item_of(server, {"a": LARGE, "b": LARGE})
+    item = item_of(there.server, {"a": LARGE, "b": LARGE})
 
     def first() -> None:
         store.remove(place(item) + "files/a")
@@ -118,10 +116,8 @@ def test_a_store_that_has_something_else_than_was_written_is_told(
     assert record.read(store, place(item)) is None
 
 
-def test_a_store_that_does_not_take_a_file_is_told(
-    server: Server, there: World, tmp_path: Path
-) -> None:
-    item = item_of(server, {"a": LARGE, "b": LARGE})
+def test_a_store_that_does_not_take_a_file_is_told(there: World, tmp_path: Path) -> None:
+    item = item_of(there.server, {"a": LARGE, "b": LARGE})
 
     def fail() -> None:
         raise StoreUnavailable("s3://x: it does not answer")
@@ -133,10 +129,8 @@ def test_a_store_that_does_not_take_a_file_is_told(
 
 @pytest.mark.sampled(3)
 @every_store
-def test_what_another_strategy_recorded_and_lost_begins_anew(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, {"a": b"first"})
+def test_what_another_strategy_recorded_and_lost_begins_anew(there: World, store: Writer) -> None:
+    item = item_of(there.server, {"a": b"first"})
     found = strategy(store, there, "s3-file").process(item)
     store.remove(found.location or "")
     again = strategy(store, there).process(item)
@@ -148,12 +142,12 @@ def test_what_another_strategy_recorded_and_lost_begins_anew(
 @pytest.mark.sampled(3)
 @every_store
 def test_a_broken_connection_is_gone_on_with_into_the_same_object(
-    server: Server, there: World, store: Writer
+    there: World, store: Writer
 ) -> None:
     body = Generated(12 << 20)
-    item = item_of(server, {"large": body})
-    server.add(f"{HOST}0", then(served(body, cut=7 << 20), served(body)))
+    item = item_of(there.server, {"large": body})
+    there.server.add(f"{HOST}0", then(served(body, cut=7 << 20), served(body)))
     found = strategy(store, there, "s3-file").process(item)
     assert found.status == "success-file"
-    assert sum(a.sent for a in server.asked()) < 1.1 * len(body)
+    assert sum(a.sent for a in there.server.asked()) < 1.1 * len(body)
     assert store.read(found.location or "") == body.all

@@ -52,20 +52,20 @@ def late(answer: Answer, seconds: float) -> Answer:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_kept_is_the_same_whatever_comes_first(
-    server: Server, there: World, tmp_path: Path, name: str
+    there: World, tmp_path: Path, name: str
 ) -> None:
-    item = item_of(server, BODIES)
+    item = item_of(there.server, BODIES)
     there = replace(there, ways=replace(there.ways, client=replace(there.ways.client, wall=wall)))
     found = []
     for seed, connections in enumerate((1, 4, 4)):
         dice = random.Random(seed)
         for number, body in enumerate(BODIES.values()):
-            server.add(f"{HOST}{number}", late(served(body), dice.uniform(0, 0.15)))
-        server.most = 0
+            there.server.add(f"{HOST}{number}", late(served(body), dice.uniform(0, 0.15)))
+        there.server.most = 0
         asked, store = strategy_of(name, there, tmp_path / str(seed), connections)
         told = asked.process(item)
         assert [file.path for file in told.manifest] == list(BODIES)
-        assert 1 < server.most <= 4 if connections > 1 else server.most == 1
+        assert 1 < there.server.most <= 4 if connections > 1 else there.server.most == 1
         found.append((told, {key: store.read(key) for key in store.keys("")}))
     assert found[0] == found[1] == found[2]
 
@@ -75,14 +75,12 @@ def wall() -> float:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_failure_ends_the_others_soon(
-    server: Server, there: World, tmp_path: Path, name: str
-) -> None:
+def test_a_failure_ends_the_others_soon(there: World, tmp_path: Path, name: str) -> None:
     """And the first failure in order is told, whichever comes first."""
-    item = item_of(server, BODIES)
-    server.add(f"{HOST}2", late(status(500), 0.5))
-    server.add(f"{HOST}3", status(503))
-    server.add(f"{HOST}4", silent())
+    item = item_of(there.server, BODIES)
+    there.server.add(f"{HOST}2", late(status(500), 0.5))
+    there.server.add(f"{HOST}3", status(503))
+    there.server.add(f"{HOST}4", silent())
     asked, _ = strategy_of(name, there, tmp_path / "store")
     begun = time.monotonic()
     with pytest.raises(FilesetError, match=r"02\.bin: HTTP status 500") as e:
@@ -94,17 +92,17 @@ def test_a_failure_ends_the_others_soon(
 
 
 def test_connections_are_kept_for_files_that_a_digest_verifies(
-    server: Server, there: World, tmp_path: Path
+    there: World, tmp_path: Path
 ) -> None:
-    server.keeps = True
+    there.server.keeps = True
 
     def connections(item: FilesetPlatformItem, folder: str) -> int:
-        server.forget()
+        there.server.forget()
         asked, _ = strategy_of("s3-fileset", there, tmp_path / folder, 2)
         assert asked.process(item).status == "success"
-        return len({one.port for one in server.asked()})
+        return len({one.port for one in there.server.asked()})
 
-    item = item_of(server, BODIES)
+    item = item_of(there.server, BODIES)
     assert connections(item, "kept") <= 2
     unverified = tuple(replace(file, md5=None) for file in item.files)
     assert connections(replace(item, manifest=unverified), "new") == len(BODIES)

@@ -20,7 +20,7 @@ from builder.sources.datasets.status import STATUSES
 from builder.store.folder import FolderStore
 from tests.builder.sources.datasets.body import digest
 from tests.builder.sources.datasets.pages import NOW, Pages, item_of, page, real_bytes
-from tests.builder.sources.datasets.server import Server, html, served, text, then
+from tests.builder.sources.datasets.server import html, served, text, then
 from tests.builder.sources.datasets.test_detect import handle
 from tests.builder.sources.datasets.test_formats import made
 from tests.builder.sources.datasets.test_json_ld import script as ld
@@ -228,20 +228,20 @@ def test_a_known_platform_is_taken_first() -> None:
     assert detect(IngestRequest(url), api, lambda: NOW)[1].facts.name == "ckan"
 
 
-def test_a_page_and_its_set_of_links_are_read_over_the_wire(server: Server, there: World) -> None:
+def test_a_page_and_its_set_of_links_are_read_over_the_wire(there: World) -> None:
     about = dataset("/f/a.csv", sha256="ab" * 32)
     link = (
         '</links>; rel="linkset"; type="application/linkset+json", '
         '<http://10.0.0.1/secret.csv>; rel="item"'
     )
-    server.add(URL, html(ld(about), Link=link))
+    there.server.add(URL, html(ld(about), Link=link))
     sets = json.dumps(linkset("/f/a.csv", "https://files.example.net/b.csv"))
-    links = server.add(f"{HOST}links", text(sets, "application/linkset+json"))
+    links = there.server.add(f"{HOST}links", text(sets, "application/linkset+json"))
     api = there.api()
     item = of(api)
     assert [file.path for file in item.files] == ["a.csv", "b.csv", "secret.csv"]
     assert len(api.heard) == 2  # the page and the set of links are kept
-    assert server.asked(links)[0].headers["accept"].startswith("application/linkset+json")
+    assert there.server.asked(links)[0].headers["accept"].startswith("application/linkset+json")
     with pytest.raises(FilesetError, match="blocked-address"):
         there.downloader().download(item.files[2], 10**6, there.sink)
 
@@ -258,33 +258,29 @@ def ingest(there: World, store: FolderStore) -> Ingest:
     return wiring.ingest(there.materials(store, clock=lambda: NOW), there.stop, 60.0)
 
 
-def test_a_page_that_changes_meanwhile_is_read_again(
-    server: Server, there: World, tmp_path: Path
-) -> None:
+def test_a_page_that_changes_meanwhile_is_read_again(there: World, tmp_path: Path) -> None:
     bodies = (b"1,2\n", b"1,2,3\n")
     pages = []
     for body in bodies:
         about = dataset()
         about["distribution"] = [{"contentUrl": "/f/a.csv", "sha256": digest("sha256", body)}]
         pages.append(html(ld(about)))
-    server.add(URL, then(*pages))
-    server.add("https://data.example.org/f/a.csv", served(bodies[1], "text/csv"))
+    there.server.add(URL, then(*pages))
+    there.server.add("https://data.example.org/f/a.csv", served(bodies[1], "text/csv"))
     run = ingest(there, FolderStore(tmp_path / "store"))
     assert run.process(IngestRequest(URL)).status == "changed-during-ingest"
     assert run.process(IngestRequest(URL)).status == "success-file"
 
 
-def test_a_request_for_a_page_is_kept_with_its_evidence(
-    server: Server, there: World, tmp_path: Path
-) -> None:
+def test_a_request_for_a_page_is_kept_with_its_evidence(there: World, tmp_path: Path) -> None:
     about = dataset(
         "/f/a.csv",
         creator=[{"name": "Jana Medová"}],
         datePublished="2024",
         license="https://creativecommons.org/licenses/by/4.0/",
     )
-    server.add(URL, html(ld(about), Link='<https://doi.org/10.5072/HONEY>; rel="cite-as"'))
-    server.add("https://data.example.org/f/a.csv", served(b"1,2\n", "text/csv"))
+    there.server.add(URL, html(ld(about), Link='<https://doi.org/10.5072/HONEY>; rel="cite-as"'))
+    there.server.add("https://data.example.org/f/a.csv", served(b"1,2\n", "text/csv"))
     store = FolderStore(tmp_path / "store")
     found = ingest(there, store).process(IngestRequest(URL))
     told = result(found)

@@ -62,7 +62,14 @@ class GitLab:
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested release, else the newest one. Raises FilesetError."""
         request = _parse_resource(resource)
-        release = _release(request, api)
+        if request.tag is None:
+            none = ScopeError("the project has no release", "no-dataset")
+            newest = f"{request.api}/releases/permalink/latest"
+            answer = existing(api, request.api, newest, none)
+        else:
+            by_tag = f"{request.api}/releases/{quote(request.tag, safe='')}"
+            answer = edition(api, request.api, by_tag, request.tag)
+        release = json_document.mapping(answer, "the release")
         tag = request.check(release)
         about = json_document.mapping(
             part_document(api, f"{request.api}?license=true"), "the project"
@@ -105,16 +112,6 @@ def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
     parts, path = urlsplit(resource.url), unquote(match["path"])
     api = f"{parts.scheme}://{parts.netloc}/api/v4/projects/{quote(path, safe='')}"
     return ReleaseRequest(path, api, unquote(release["tag"]) if release else None)
-
-
-def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:
-    """Return the release's document. Raises FilesetError, as for a project without releases."""
-    if request.tag is None:
-        none = ScopeError("the project has no release", "no-dataset")
-        newest = f"{request.api}/releases/permalink/latest"
-        return json_document.mapping(existing(api, request.api, newest, none), "the release")
-    by_tag = f"{request.api}/releases/{quote(request.tag, safe='')}"
-    return json_document.mapping(edition(api, request.api, by_tag, request.tag), "the release")
 
 
 def _files(

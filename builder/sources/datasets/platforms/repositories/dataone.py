@@ -17,7 +17,6 @@ from builder.sources.datasets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    Related,
 )
 from builder.sources.datasets.platforms import json_document
 from builder.sources.datasets.platforms.json_document import (
@@ -236,6 +235,12 @@ def _file(doc: Mapping[str, Any], members: Mapping[str, str]) -> FilesetManifest
 
 def _describe(own: Mapping[str, Any], name: str, parts: Sequence[Mapping[str, Any]]) -> Description:
     node = text(own.get("datasource")) or ""
+    named = [
+        ("IsNewVersionOf", text(own.get("obsoletes"))),
+        ("IsPreviousVersionOf", text(own.get("obsoletedBy"))),
+        *(("HasPart", text(doc.get("identifier"))) for doc in parts),
+    ]
+    works = (relate(id_, how) or relate(_page(id_), how) for how, id_ in named if id_)
     return Description(
         title=plain_text(own.get("title")),
         creators=people_from_texts(values_at(own, "origin")),
@@ -244,16 +249,5 @@ def _describe(own: Mapping[str, Any], name: str, parts: Sequence[Mapping[str, An
         abstract=plain_text(own.get("abstract")),
         subjects=texts(own.get("keywords")),
         doi=json_document.doi(name),
-        related=tuple(dict.fromkeys(_relations(own, parts))),
+        related=tuple(dict.fromkeys(filter(None, works))),
     )
-
-
-def _relations(own: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
-    named = [
-        ("IsNewVersionOf", text(own.get("obsoletes"))),
-        ("IsPreviousVersionOf", text(own.get("obsoletedBy"))),
-        *(("HasPart", text(doc.get("identifier"))) for doc in parts),
-    ]
-    for relation, name in named:
-        if name and (work := relate(name, relation) or relate(_page(name), relation)):
-            yield work

@@ -65,28 +65,21 @@ class ScienceBase(json_document.HostedPlatform):
         item = json_document.mapping(api.document(f"{page}?format=json"), "the item")
         if text(item.get("id")) != id_:
             raise FilesetError("platform-error", f"requested {id_}, received {item.get('id')}")
-        files = _files(id_, item)
+        files = [_file(id_, entry) for entry in _file_entries(item)]
+        for number, facet in enumerate(entries(item.get("facets")), 1):
+            folder = (text(facet.get("name")) or f"facet {number}").replace("/", "-")
+            within = (_file(id_, entry) for entry in _file_entries(facet))
+            files += [replace(file, path=f"{folder}/{file.path}") for file in within]
         if not files and item.get("hasChildren") is True:
             raise ScopeError("its items have the files", "collection")
         return FilesetPlatformItem(
             platform_name=NAME,
             platform_domain=DOMAIN,
             platform_id=id_,
-            manifest=files,
+            manifest=json_document.apart(files),
             web_base_url=page,
             description=_describe(item),
         )
-
-
-def _files(id_: str, item: Mapping[str, Any]) -> tuple[FilesetManifestFile, ...]:
-    """Return the files of an item, and those of its facets in a folder for each."""
-    files = [_file(id_, entry) for entry in _file_entries(item)]
-    for number, facet in enumerate(entries(item.get("facets")), 1):
-        folder = (text(facet.get("name")) or f"facet {number}").replace("/", "-")
-        for entry in _file_entries(facet):
-            file = _file(id_, entry)
-            files.append(replace(file, path=f"{folder}/{file.path}"))
-    return json_document.apart(files)
 
 
 def _file_entries(holder: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
