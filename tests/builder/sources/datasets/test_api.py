@@ -217,10 +217,8 @@ def test_what_is_no_document_is_refused(there: World, why: str) -> None:
 def test_a_refusal_has_the_message_of_the_platform(there: World, document: Any) -> None:
     there.server.add(URL, json_of(document, 403))
     error = refusal(there)
-    assert (error.status, error.detail) == (
-        "platform-restricted",
-        "HTTP status 403: Ask the owner",
-    )
+    assert error.status == "platform-restricted"
+    assert error.detail == "HTTP status 403: Ask the owner"
 
 
 def test_links_lead_to_hosts_of_the_platform_alone(there: World) -> None:

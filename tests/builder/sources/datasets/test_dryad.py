@@ -66,9 +66,8 @@ def test_files_in_pages_are_gathered_and_a_short_list_is_refused() -> None:
     whole = {DRYAD: dryad(), DRYAD_FILES: first, SECOND: dryad_page([dryad_file(2)], 2)}
     assert len(item(whole).files) == 2
     assert refused({**whole, SECOND: dryad_page([], 2)})[0] == "incomplete-manifest"
-    assert refused({**whole, DRYAD_FILES: dryad_page([dryad_file(1)], 2)})[0] == (
-        "incomplete-manifest"
-    )
+    short = {**whole, DRYAD_FILES: dryad_page([dryad_file(1)], 2)}
+    assert refused(short)[0] == "incomplete-manifest"
 
 
 def test_files_may_be_deleted_or_withheld_or_have_no_digest() -> None:
@@ -139,9 +138,8 @@ def test_a_version_is_asked_for_by_its_url_and_has_its_own_files() -> None:
 
 
 def test_the_newest_version_names_the_others_that_are_public() -> None:
-    assert item(versions()).description.related[1:] == (
-        Related(f"{API}/versions/18", "URL", "IsNewVersionOf"),
-    )
+    older = Related(f"{API}/versions/18", "URL", "IsNewVersionOf")
+    assert item(versions()).description.related[1:] == (older,)
 
 
 def test_a_version_of_another_dataset_or_of_one_that_is_gone_is_refused() -> None:

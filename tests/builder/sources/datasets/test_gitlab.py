@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from builder.sources.datasets.item import Related
 from builder.sources.datasets.platforms.hubs.gitlab import GitLab
 from tests.builder.sources.datasets.pages import Pages, Site, cases
 
@@ -65,16 +66,11 @@ def test_a_release_has_linked_files_and_the_source_once_in_each_form() -> None:
 
 def test_a_release_is_described_with_its_project() -> None:
     said = SITE.item().description
-    assert (said.title, said.published, said.publisher) == (
-        "honey First prices",
-        "2024-03-04",
-        "git.bees.example",
-    )
+    assert said.title == "honey First prices"
+    assert (said.published, said.publisher) == ("2024-03-04", "git.bees.example")
     assert [(one.name, one.organisation) for one in said.creators] == [("Apiary", True)]
     assert [one.name for one in said.licences] == ["MIT License"]
-    assert [(one.identifier, one.relation) for one in said.related] == [
-        ("https://d.example/m", "References")
-    ]
+    assert said.related == (Related("https://d.example/m", "URL", "References"),)
 
 
 @pytest.mark.parametrize(

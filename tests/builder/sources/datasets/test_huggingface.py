@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from builder.sources.datasets.item import Related
 from builder.sources.datasets.platforms.hubs.huggingface import HuggingFace
 from builder.sources.datasets.protocols import ApiAnswer
 from tests.builder.sources.datasets.pages import Pages, Site, cases, real
@@ -74,9 +75,7 @@ def test_a_dataset_is_described_by_its_card() -> None:
     assert (said.title, said.doi, said.published) == ("Honey", "10.57967/hf/4711", "2024-03-04")
     assert [one.spdx for one in said.licences] == ["CC-BY-4.0"]
     assert (said.subjects, said.language) == (("honey",), "cs")
-    assert [(one.identifier, one.relation) for one in said.related] == [
-        ("arXiv:2401.01234", "References")
-    ]
+    assert said.related == (Related("arXiv:2401.01234", "arXiv", "References"),)
 
 
 @pytest.mark.parametrize(

@@ -114,11 +114,8 @@ def test_a_description_has_all_that_datacite_asks_for() -> None:
     assert said.creators == (JANA, Person(name="Bees, Wasps and Sons", organisation=True))
     roj = Person(name="Roj, P.", given="P.", family="Roj", role="DataCurator")
     assert said.contributors == (roj,)
-    assert (said.publisher, said.published, said.type) == (
-        "Repository of the Test",
-        "2023-04",
-        "Image",
-    )
+    assert said.publisher == "Repository of the Test"
+    assert (said.published, said.type) == ("2023-04", "Image")
     assert (said.language, said.subjects, said.version) == ("ces", ("bees",), "v3")
     assert said.licences == (
         Licence("CC BY 4.0", "CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/legalcode"),
@@ -169,41 +166,24 @@ def test_a_list_that_is_short_is_no_manifest(
     assert SITE.refused(documents) == (status, "")
 
 
+RESTRICTED = {"record": "public", "files": "restricted"}
+EMBARGOED = RESTRICTED | {"embargo": {"active": True, "until": "2031-02-03"}}
+HIDDEN = entry("a", access={"hidden": True})
 CLOSED = cases(
     "given status until",
     [
         ({"files": {"enabled": False}}, "metadata-only", None),
         ({"files": {"enabled": True, "count": 0, "entries": {}}}, "empty-manifest", None),
-        (
-            {"access": {"record": "public", "files": "restricted", "embargo": {"active": False}}},
-            "platform-restricted",
-            None,
-        ),
-        (
-            {
-                "access": {
-                    "record": "public",
-                    "files": "restricted",
-                    "embargo": {"active": True, "until": "2031-02-03"},
-                }
-            },
-            "platform-embargoed",
-            "2031-02-03",
-        ),
-        (
-            {"files": {"entries": {"a": entry("a", access={"hidden": True})}}},
-            "platform-restricted",
-            None,
-        ),
+        ({"access": RESTRICTED | {"embargo": {"active": False}}}, "platform-restricted", None),
+        ({"access": EMBARGOED}, "platform-embargoed", "2031-02-03"),
+        ({"files": {"entries": {"a": HIDDEN}}}, "platform-restricted", None),
     ],
     make=lambda given: {API: record(**given)},
 )
 
 
 def test_the_files_of_an_embargoed_record_are_not_asked_for() -> None:
-    embargo = {"active": True, "until": "2031-02-03"}
-    access = {"record": "public", "files": "restricted", "embargo": embargo}
-    api = Pages({API: record(access=access, files={"enabled": True})})
+    api = Pages({API: record(access=EMBARGOED, files={"enabled": True})})
     assert SITE.ask(api).platform_status == "platform-embargoed"
     assert api.asked == [API]
 

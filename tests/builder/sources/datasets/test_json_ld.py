@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from builder.sources.datasets.item import Related
 from builder.sources.datasets.platforms.pages.head import read_datasets
 from builder.sources.datasets.platforms.pages.schema_org import (
     creators,
@@ -82,11 +83,8 @@ def test_references_to_other_nodes_of_the_page_are_followed() -> None:
     (found,) = read_datasets(script({"@graph": graph}))
     assert [one.name for one in creators(found)] == ["Jana"]
     (file,) = list_files(found, PAGE)
-    assert (file.path, file.size, file.platform_url) == (
-        "a.csv",
-        12,
-        "https://example.org/set/a.csv",
-    )
+    assert file.path == "a.csv"
+    assert (file.size, file.platform_url) == (12, "https://example.org/set/a.csv")
 
 
 def test_a_small_page_becomes_no_huge_description() -> None:
@@ -188,6 +186,4 @@ def test_a_description_is_read_whatever_the_types_of_its_values() -> None:
     assert (found.subjects, found.language) == (("bees", "honey"), "cs")
     assert [one.spdx for one in found.licences] == ["CC-BY-4.0"]
     assert (found.publisher, found.published, found.abstract) == ("Press", "2024-05", "One\ntwo")
-    assert [(one.identifier, one.relation) for one in found.related] == [
-        ("10.5072/base", "IsDerivedFrom")
-    ]
+    assert found.related == (Related("10.5072/base", "DOI", "IsDerivedFrom"),)

@@ -172,31 +172,14 @@ REFUSED = cases(
 
 
 REFUSED += cases(
-    "url",
+    "url code",
     [
-        (row,)
-        for row in [
-            "https://osf.io/preprints/psyarxiv/hny12",
-            "https://osf.io/",
-            "https://osf.io/search",
-        ]
+        ("https://osf.io/preprints/psyarxiv/hny12", "no-dataset"),
+        ("https://osf.io/", "no-dataset"),
+        ("https://osf.io/search", "no-dataset"),
+        (f"{PAGE}files/osfstorage/69967bb9d957f4745b0caad9", "file-level"),
     ],
     status="platform-scope",
-    code="no-dataset",
-)
-
-
-REFUSED += cases(
-    "url documents status code",
-    [
-        (f"{PAGE}files/osfstorage/69967bb9d957f4745b0caad9", {}, "platform-scope", "file-level"),
-        (
-            PAGE,
-            {GUID: osf(), NODE: {"data": {**osf()["data"], "id": "other"}}},
-            "platform-error",
-            "",
-        ),
-    ],
 )
 
 
@@ -217,6 +200,7 @@ REFUSED += cases(
         ),
         ({GUID: 404}, "platform-404"),
         ({GUID: 410}, "platform-gone"),
+        ({GUID: osf(), NODE: {"data": {**osf()["data"], "id": "other"}}}, "platform-error"),
         (leading({}), "platform-error"),
         (leading({"files": {"links": {"related": {"href": ROOT}}}}), "platform-error"),
     ],

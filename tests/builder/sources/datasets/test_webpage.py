@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from builder.sources.datasets import wiring
 from builder.sources.datasets.ingest import Ingest
-from builder.sources.datasets.item import DatasetResource, FilesetPlatformItem, IngestRequest
+from builder.sources.datasets.item import (
+    DatasetResource,
+    FilesetPlatformItem,
+    IngestRequest,
+    Related,
+)
 from builder.sources.datasets.platforms.detect import detect
 from builder.sources.datasets.platforms.pages.head import read_biblio
 from builder.sources.datasets.platforms.pages.webpage import Webpage
@@ -79,9 +84,7 @@ def test_links_of_a_page_list_its_files_and_describe_it() -> None:
     assert (about.title, about.type, about.doi) == ("Hives", "Software", "10.5072/abc")
     assert [person.orcid for person in about.creators] == ["0000-0002-1825-0097"]
     assert [licence.spdx for licence in about.licences] == ["CC0-1.0"]
-    assert [(one.identifier, one.relation) for one in about.related] == [
-        ("https://data.example.org/m.xml", "HasMetadata")
-    ]
+    assert about.related == (Related("https://data.example.org/m.xml", "URL", "HasMetadata"),)
     # The registry was asked where the cited DOI leads; the page itself was fetched once.
     assert api.asked.count(URL) == 1
 

@@ -206,14 +206,11 @@ REFUSED = cases(
 )
 
 
+EMBARGOED = {"access_right": "embargoed", "embargo_date": "2030-01-02"}
 CLOSED = cases(
     "given status until",
     [
-        (
-            {"access_right": "embargoed", "embargo_date": "2030-01-02"},
-            "platform-embargoed",
-            "2030-01-02",
-        ),
+        (EMBARGOED, "platform-embargoed", "2030-01-02"),
         ({"access_right": "restricted"}, "platform-restricted", None),
         ({"access_right": "closed"}, "platform-restricted", None),
         ({}, "empty-manifest", None),
@@ -223,7 +220,7 @@ CLOSED = cases(
 
 
 def test_files_under_embargo_are_withheld_where_they_are_listed() -> None:
-    answer = record(today(), metadata=metadata(access_right="embargoed", embargo_date="2030-01-02"))
+    answer = record(today(), metadata=metadata(**EMBARGOED))
     item = item_of(answer)
     assert (item.platform_status, len(item.withheld), item.files) == ("platform-embargoed", 2, ())
     assert item.web_bundle_url is None
