@@ -18,7 +18,7 @@ from builder.sources.datasets.item import (
     Person,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.json_document import first_at, values_at
+from builder.sources.datasets.platforms.json_document import first_at, refusal, values_at
 from builder.sources.datasets.platforms.metadata import (
     licences,
     person_from_text,
@@ -107,7 +107,7 @@ def _item(dataset: Mapping[str, Any], root: str, name: str) -> FilesetPlatformIt
         raise FilesetError("platform-bad-response", "the dataset has no id")
     if name.lower() not in (id_, (json_document.text(dataset.get("name")) or "").lower()):
         raise FilesetError("platform-error", f"requested {name}, received {id_}")
-    status, detail = _access_status(dataset)
+    refused = _refusal(dataset)
     listed = json_document.objects_of(dataset.get("resources"), "the list of resources")
     count = json_document.size(dataset.get("num_resources"))
     if count is not None and len(listed) < count:
@@ -115,35 +115,34 @@ def _item(dataset: Mapping[str, Any], root: str, name: str) -> FilesetPlatformIt
     resources = [row for row in listed if json_document.text(row.get("state")) in (None, "active")]
     files = [resource for resource in resources if _is_file(resource)]
     links = [resource for resource in resources if not _is_file(resource)]
-    if status == "success" and links and not files:
-        status, detail = "metadata-only", "it only links to pages and services"
+    if not refused and links and not files:
+        refused = refusal("metadata-only", "it only links to pages and services")
     host = json_document.host(root)
     ids = [json_document.text(file.get("id")) or str(at) for at, file in enumerate(files)]
     return FilesetPlatformItem(
         platform_name=NAME,
-        platform_status=status,
         platform_domain=host,
         platform_id=id_,
         manifest=json_document.apart([_file(file) for file in files], ids),
         web_base_url=f"{root}/dataset/{json_document.text(dataset.get('name')) or id_}",
         version=json_document.text(dataset.get("version")),
-        detail=detail,
         description=_describe(dataset, links, host),
+        **refused,
     )
 
 
-def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the status of access and a detail; success if it is open. Raises FilesetError."""
+def _refusal(dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an item that say why its files are not given. Raises FilesetError."""
     state, kind = json_document.text(dataset.get("state")), json_document.text(dataset.get("type"))
     if kind in {"harvest", "showcase"}:
         raise ScopeError(f"it is a {kind}", "no-dataset")
     if state == "draft":
         raise ScopeError("it is a draft", "draft")
     if state == "deleted":
-        return "platform-gone", "it was deleted"
+        return refusal("platform-gone", "it was deleted")
     if dataset.get("private") is True:
-        return "platform-restricted", "it is private"
-    return "success", ""
+        return refusal("platform-restricted", "it is private")
+    return {}
 
 
 def _is_hosted(resource: Mapping[str, Any]) -> bool:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.http.limits import Stop
-from builder.http.settings import Settings, http_settings
+from builder.http.settings import http_settings
 from builder.sources.datasets import manifest_file as files
-from builder.sources.datasets.download.download import FileDownloader
 from builder.sources.datasets.item import (
     LEFT_OUT,
     PACKED,
@@ -54,7 +53,7 @@ class Spoilt(Exception):
 
 @dataclass(slots=True)
 class Packing:
-    """Downloads files into a bundle; `archived` are the files that it had before, by path.
+    """Downloads files into a bundle for a strategy; `archived` are those that it had, by path.
 
     Small files are fetched in parallel. Large ones are streamed, one after the other. If a member
     larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is raised. A
@@ -62,8 +61,7 @@ class Packing:
     made without it. With `is_last`, so is each file that has spoilt the bundle.
     """
 
-    downloader: FileDownloader
-    settings: Settings
+    by: ArchivingStrategy
     sink: MeasuredSink
     archived: Mapping[str, FilesetManifestFile]
     failed: dict[str, FilesetError]
@@ -77,8 +75,8 @@ class Packing:
     def keep_all(self, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
         """Download the item's files into the bundle, by path. Raises FilesetError and Spoilt."""
         listed = sorted(item.files, key=lambda file: file.path)
-        quota = Quota(listed, self.settings)
-        small = _MEMORY // ahead_of(self.settings)
+        quota = Quota(listed, self.by.settings)
+        small = _MEMORY // ahead_of(self.by.settings)
 
         def fetch(file: FilesetManifestFile, stop: Stop) -> tuple[Received, io.BytesIO] | None:
             wanted = self._narrow(file)
@@ -86,7 +84,7 @@ class Packing:
                 return None
             buffer = io.BytesIO()
             limit = quota.limit(wanted)
-            received = self.downloader.download(wanted, limit, lambda: refill(buffer), stop=stop)
+            received = self.by.downloader.download(wanted, limit, lambda: refill(buffer), stop=stop)
             return received, buffer
 
         def keep(
@@ -101,7 +99,7 @@ class Packing:
             quota.take(received.size)
             return files.add_received(file, received)
 
-        return tuple(transfer(item, fetch, keep, listed, self.settings, together=True))
+        return tuple(transfer(item, fetch, keep, listed, self.by.settings, together=True))
 
     def _narrow(self, file: FilesetManifestFile) -> FilesetManifestFile:
         """Return the file as it must be. Raises FilesetError if the bundle was made without it."""
@@ -113,15 +111,15 @@ class Packing:
     def _stream(self, file: FilesetManifestFile, limit: int) -> Received:
         wanted = self._narrow(file)
         try:
-            received = self.downloader.download(wanted, limit, lambda: self._member(file.path))
+            received = self.by.downloader.download(wanted, limit, lambda: self._member(file.path))
         except FilesetError as error:
-            if not (self._spoilt and fails_alone(error, self.settings)):
+            if not (self._spoilt and fails_alone(error, self.by.settings)):
                 raise
             self.failed[file.path] = error
             raise Spoilt from error
         if self._spoilt:
             broken = FilesetError("error-platform-download", "each attempt broke off")
-            if not fails_alone(broken, self.settings):
+            if not fails_alone(broken, self.by.settings):
                 raise broken
             self.failed[file.path] = broken
             raise Spoilt
@@ -181,9 +179,7 @@ def pack(
         try:
             with open_sink() as sink:
                 measured = MeasuredSink(sink, ZIP)
-                bundle = Packing(
-                    by.downloader, by.settings, measured, archived, failed, is_last=left <= 1
-                )
+                bundle = Packing(by, measured, archived, failed, is_last=left <= 1)
                 files, meta = bundle.finish(bundle.keep_all(item), key)
                 if earlier is not None and earlier.archived.bundle_file_meta != meta:
                     detail = f"{key} is missing; a new bundle would differ from it"
