@@ -8,31 +8,28 @@ knows what is left of the list if the repository gave it, and nothing otherwise.
 Where the protocol leaves a choice there are several outcomes, each of which is right.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.functions.oai import syntax
 
 FORM = "application/x-www-form-urlencoded"
+_VERB, _ARGUMENT = "badVerb", "badArgument"
 LONGEST = 65_536
 """Characters of query and body together that a repository must read; more it may refuse."""
 
+_LISTS = (
+    frozenset({"metadataPrefix"}),
+    frozenset({"from", "until", "set"}),
+    "resumptionToken",
+)
 VERBS = {
     "Identify": (frozenset(), frozenset(), ""),
     "ListMetadataFormats": (frozenset(), frozenset({"identifier"}), ""),
     "ListSets": (frozenset(), frozenset(), "resumptionToken"),
     "GetRecord": (frozenset({"identifier", "metadataPrefix"}), frozenset(), ""),
-    "ListIdentifiers": (
-        frozenset({"metadataPrefix"}),
-        frozenset({"from", "until", "set"}),
-        "resumptionToken",
-    ),
-    "ListRecords": (
-        frozenset({"metadataPrefix"}),
-        frozenset({"from", "until", "set"}),
-        "resumptionToken",
-    ),
+    "ListIdentifiers": _LISTS,
+    "ListRecords": _LISTS,
 }
 """Section 4: required arguments, optional ones, and the exclusive one."""
 
@@ -91,8 +88,8 @@ class Outcome:
     """A right answer: errors that must be there and that may, or else the content.
 
     `attributes` are those of <request>. `content` is what the verb is about: records of the whole
-    list or its rest, setSpecs, prefixes, the one record; None beside errors and for Identify.
-    `statuses` are those of HTTP; but for 200 nothing else counts.
+    list or its rest, setSpecs, prefixes, the one record; None for Identify. It does not count
+    beside errors. `statuses` are those of HTTP; but for 200 nothing else counts.
     """
 
     required: frozenset[str] = frozenset()
@@ -108,8 +105,7 @@ class Outcome:
 
 def expected(ask: Ask, repository: Repository, given: Mapping[str, Rest]) -> Sequence[Outcome]:
     """Return the right answers to `ask`; `given` are the tokens that the repository gave."""
-    both = Outcome(frozenset({"badVerb", "badArgument"}))
-    unread = (_unreadable("badVerb"), _unreadable("badArgument"), both)
+    unread = [Outcome(frozenset(codes)) for codes in ({_VERB}, {_ARGUMENT}, {_VERB, _ARGUMENT})]
     texts = [ask.query.encode("utf-8", "surrogatepass")]
     if ask.method == "POST" and ask.body:
         media = ask.content_type.partition(";")[0].strip(" \t").lower()
@@ -118,42 +114,29 @@ def expected(ask: Ask, repository: Repository, given: Mapping[str, Rest]) -> Seq
         texts.append(ask.body)
     if sum(map(len, texts)) > LONGEST:
         statuses = frozenset({200, 413, 414})
-        return [Outcome(u.required, attributes={}, statuses=statuses) for u in unread]
-    return _answered([pair for text in texts for pair in syntax.decoded(text)], repository, given)
-
-
-def _answered(
-    pairs: Sequence[tuple[str | None, str | None]],
-    repository: Repository,
-    given: Mapping[str, Rest],
-) -> Sequence[Outcome]:
+        return [Outcome(u.required, statuses=statuses) for u in unread]
+    pairs = [pair for text in texts for pair in syntax.decoded(text)]
     verbs = [value for name, value in pairs if name == "verb"]
     if len(verbs) != 1 or verbs[0] not in VERBS:  # 3.6: missing, repeated, illegal
-        return [Outcome(frozenset({"badVerb"}), frozenset({"badArgument"}))]
+        return [Outcome(frozenset({_VERB}), frozenset({_ARGUMENT}))]
     verb = str(verbs[0])
     arguments = [(name, value) for name, value in pairs if name != "verb"]
     if not _legal(verb, arguments):
-        return [_unreadable("badArgument")]
+        return [Outcome(frozenset({_ARGUMENT}))]
     values = {str(name): str(value) for name, value in arguments}
-    echoed = {"verb": verb, **values}
-    outcomes = [] if _settled(values) else [_unreadable("badArgument")]
-    return [*outcomes, _content(verb, values, echoed, repository, given)]
+    outcome = _content(verb, values, repository, given)
+    outcome = replace(outcome, attributes={"verb": verb, **values})
+    return [outcome] if _settled(values) else [Outcome(frozenset({_ARGUMENT})), outcome]
 
 
 def _legal(verb: str, arguments: Sequence[tuple[str | None, str | None]]) -> bool:
     """Tell whether a request has none of the faults that are badArgument without a choice (3.6)."""
     required, optional, exclusive = VERBS[verb]
-    count = Counter(name for name, _ in arguments)
-    if any(many > 1 for many in count.values()):
+    names = [name for name, _ in arguments]
+    is_alone = names == [exclusive] != [""]
+    if not is_alone and not required <= {*names} <= required | optional:
         return False
-    names = set(count)
-    alone = {exclusive} - {""}
-    if names - required - optional - alone:
-        return False
-    if alone & names:
-        if names != alone:
-            return False
-    elif required - names:
+    if len({*names}) < len(names):
         return False
     if not all(_fits(str(name), value) for name, value in arguments):
         return False
@@ -193,69 +176,35 @@ def _settled(values: Mapping[str, str]) -> bool:
 
 
 def _content(
-    verb: str,
-    values: Mapping[str, str],
-    echoed: Mapping[str, str],
-    repository: Repository,
-    given: Mapping[str, Rest],
+    verb: str, values: Mapping[str, str], repository: Repository, given: Mapping[str, Rest]
 ) -> Outcome:
+    """Return the right answer to a request without such faults, but for the attributes."""
+    is_flat = not repository.sets and (verb == "ListSets" or "set" in values)  # 3.6
+    without_sets = frozenset({"noSetHierarchy"} if is_flat else ())
     if "resumptionToken" in values:
         rest = given.get(values["resumptionToken"])
         if rest is None or rest.verb != verb:
-            tolerated = {"noSetHierarchy"} if _flat(verb, values, repository) else set()
-            return Outcome(frozenset({"badResumptionToken"}), frozenset(tolerated), echoed)
-        return Outcome(attributes=echoed, content=rest.left)
+            return Outcome(frozenset({"badResumptionToken"}), without_sets)
+        return Outcome(content=rest.left)
     if verb == "Identify":
-        return Outcome(attributes=echoed)
+        return Outcome()
     if verb == "ListSets":
-        codes = {"noSetHierarchy"} if not repository.sets else set()
-        return Outcome(frozenset(codes), attributes=echoed, content=repository.sets)
+        return Outcome(without_sets, content=repository.sets)
+    record = repository.record(values.get("identifier", ""))
+    offered = repository.formats if record is None else record.formats
+    codes = {"idDoesNotExist"} if "identifier" in values and record is None else set()
     if verb == "ListMetadataFormats":
-        return _formats(values, echoed, repository)
+        without_formats = set() if offered else {"noMetadataFormats"}
+        return Outcome(frozenset(codes or without_formats), content=offered)
+    if values["metadataPrefix"] not in offered:
+        codes.add("cannotDisseminateFormat")
     if verb == "GetRecord":
-        return _one(values, echoed, repository)
-    return _list(verb, values, echoed, repository)
-
-
-def _formats(
-    values: Mapping[str, str], echoed: Mapping[str, str], repository: Repository
-) -> Outcome:
-    if "identifier" not in values:
-        return Outcome(attributes=echoed, content=repository.formats)
-    record = repository.record(values["identifier"])
-    if record is None:
-        return Outcome(frozenset({"idDoesNotExist"}), attributes=echoed)
-    codes = {"noMetadataFormats"} if not record.formats else set()
-    return Outcome(frozenset(codes), attributes=echoed, content=record.formats)
-
-
-def _one(values: Mapping[str, str], echoed: Mapping[str, str], repository: Repository) -> Outcome:
-    record = repository.record(values["identifier"])
-    codes = {"idDoesNotExist"} if record is None else set()
-    can = repository.formats if record is None else record.formats
-    if values["metadataPrefix"] not in can:
-        codes.add("cannotDisseminateFormat")
-    content = None if record is None else frozenset({record})
-    return Outcome(frozenset(codes), attributes=echoed, content=content)
-
-
-def _list(
-    verb: str, values: Mapping[str, str], echoed: Mapping[str, str], repository: Repository
-) -> Outcome:
-    codes = set()
-    if values["metadataPrefix"] not in repository.formats:
-        codes.add("cannotDisseminateFormat")
-    if _flat(verb, values, repository):
-        codes.add("noSetHierarchy")
-    if codes:
+        return Outcome(frozenset(codes), content=frozenset({record} - {None}))
+    if codes or is_flat:
         # That nothing matches such a request, too, may be told or not.
-        return Outcome(frozenset(codes), frozenset({"noRecordsMatch"}), echoed)
+        return Outcome(without_sets | codes, frozenset({"noRecordsMatch"}))
     content = listed(values, repository)
-    return Outcome(
-        frozenset() if content else frozenset({"noRecordsMatch"}),
-        attributes=echoed,
-        content=content,
-    )
+    return Outcome(frozenset(() if content else {"noRecordsMatch"}), content=content)
 
 
 def listed(values: Mapping[str, str], repository: Repository) -> frozenset[Record]:
@@ -272,12 +221,3 @@ def listed(values: Mapping[str, str], repository: Repository) -> frozenset[Recor
         and first <= record.datestamp <= last
         and ("set" not in values or record.within(values["set"]))
     )
-
-
-def _flat(verb: str, values: Mapping[str, str], repository: Repository) -> bool:
-    """Tell whether sets are asked for where there are none (3.6, noSetHierarchy)."""
-    return not repository.sets and (verb == "ListSets" or "set" in values)
-
-
-def _unreadable(code: str) -> Outcome:
-    return Outcome(frozenset({code}))

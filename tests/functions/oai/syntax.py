@@ -3,8 +3,10 @@
 A part of the model in protocol.py, and as apart from this program as that.
 """
 
-import calendar
 import re
+from contextlib import suppress
+from datetime import datetime
+from urllib.parse import unquote_to_bytes
 
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 PLAIN = re.compile("[^\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffd]+")
@@ -34,13 +36,9 @@ def is_date(text: str) -> bool:
     The year 0 is no date to the schema, nor is a leap second.
     """
     match = _DATE.fullmatch(text)
-    if match is None:
-        return False
-    year, month, day, hour, minute, second = (int(n or 0) for n in match.groups())
-    if year < 1 or not 1 <= month <= 12:
-        return False
-    days = calendar.mdays[month] + (month == 2 and calendar.isleap(year))
-    return 1 <= day <= days and hour <= 23 and minute <= 59 and second <= 59
+    with suppress(ValueError):
+        return match is not None and bool(datetime(*(int(n or 0) for n in match.groups())))
+    return False
 
 
 def decoded(text: bytes) -> list[tuple[str | None, str | None]]:
@@ -57,10 +55,7 @@ def decoded(text: bytes) -> list[tuple[str | None, str | None]]:
 
 
 def _characters(raw: bytes) -> str | None:
-    raw = re.sub(
-        rb"%([0-9A-Fa-f]{2})", lambda m: bytes([int(m.group(1), 16)]), raw.replace(b"+", b" ")
-    )
     try:
-        return raw.decode("utf-8")
+        return unquote_to_bytes(raw.replace(b"+", b" ")).decode("utf-8")
     except UnicodeDecodeError:
         return None
