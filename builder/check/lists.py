@@ -48,7 +48,6 @@ class PageWalk:
     names: list[list[str]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
-    rows: list[Mapping[str, str]] = field(default_factory=list)
     size: int | None = None
     lost: int = 0
     codes: tuple[str, ...] = ()
@@ -148,7 +147,6 @@ def _take(talk: Conversation, walk: PageWalk, reply: OaiReply, sample: RecordSam
     before, size, token = walk.counts(), page.size, page.token
     walk.size = walk.size if size is None else size
     walk.seconds.append(reply.exchange.seconds)
-    walk.rows += page.rows if walk.verb == "ListSets" else ()
     items = list_items(reply)
     if walk.verb == "ListSets":
         items = [ListedItem(r.get("setSpec", ""), "", False, (), reply.number) for r in page.rows]
@@ -165,9 +163,8 @@ def _take(talk: Conversation, walk: PageWalk, reply: OaiReply, sample: RecordSam
             sample.add(entry, walk.prefix, reply.number)
     if reply.root is not None:
         _judge_token(talk, reply, before)
-    if not items and not page.lost and (token or _is_whole(walk)):
-        card.hold("L05", False, f"no records after {max(before):,}", where, reply.number)
-    card.applied.add("L05")
+    has_records = items or page.lost or not (token or _is_whole(walk))
+    card.hold("L05", has_records, f"no records after {max(before):,}", where, reply.number)
     walk.tokens += [token] if token else []
     walk.is_torn = walk.is_torn or page.torn
     if not token and not page.torn:

@@ -163,8 +163,8 @@ def judge_identify(card: CheckCard, reply: OaiReply, base_url: str) -> Mapping[s
     """Judge Identify, and return its fields."""
     row = dict(reply.page.rows[0]) if reply.page and reply.page.rows else {}
 
-    def hold(check: str, right: object, name: str) -> None:
-        card.hold(check, right, f"{name} is {row.get(name, '')!r}", request=reply.number)
+    def hold(check: str, right: object, name: str) -> bool:
+        return card.hold(check, right, f"{name} is {row.get(name, '')!r}", request=reply.number)
 
     if not base_url.startswith("file:"):
         own = row.get("baseURL", "")
@@ -176,13 +176,10 @@ def judge_identify(card: CheckCard, reply: OaiReply, base_url: str) -> Mapping[s
         right = _EMAIL.fullmatch(email) and not email.endswith("@localhost")
         card.hold("I03", right, f"adminEmail is {email!r}", request=reply.number)
     granularity = row.get("granularity", "")
-    if granularity in GRANULARITIES:
-        hold("I05", True, "granularity")
+    if hold("I05", granularity in GRANULARITIES, "granularity"):
         earliest = row.get("earliestDatestamp", "")
         fits = from_datestamp(earliest) and len(earliest) == GRANULARITIES[granularity]
         hold("I04", fits, "earliestDatestamp")
-    else:
-        hold("I05", False, "granularity")
     hold("I06", row.get("deletedRecord") in ("no", "transient", "persistent"), "deletedRecord")
     elements = [] if reply.root is None else [*reply.root.iter()]
     row |= {local(e): text(e) for e in elements if local(e) == "repositoryIdentifier"}

@@ -23,7 +23,6 @@ from builder.check.visit import Visit
 
 VERSION = 1
 """Version of the document."""
-_MISSING = ("identifier", "prefix", "missing")
 _SECRET = 6
 """The fewest characters of a word that is a secret."""
 
@@ -55,10 +54,7 @@ def make_report(
         "facts": _facts(result),
         "checks": rows,
         "requests": [_request(exchange, names) for exchange in result.exchanges],
-        "sample": [
-            *map(_record, result.sample),
-            *(dict(zip(_MISSING, row, strict=True)) for row in result.missing),
-        ],
+        "sample": [*map(_record, result.sample), *result.missing],
     }
 
 

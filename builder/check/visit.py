@@ -52,7 +52,7 @@ class VisitOptions:
 class Visit:
     """What a visit brought, beside its card: exchanges, fields of Identify, formats, records.
 
-    `missing` are records of an earlier sample: identifier, prefix, and the error that it got.
+    `missing` are records of an earlier sample: `identifier`, `prefix`, and the error, `missing`.
     """
 
     url: str
@@ -66,7 +66,7 @@ class Visit:
     clock: int | None = None
     software: str | None = None
     sample: Sequence[SampledRecord] = ()
-    missing: Sequence[tuple[str, str, str]] = ()
+    missing: Sequence[Mapping[str, str]] = ()
 
 
 def visit(asker: Asker, card: CheckCard, clock: Clock, options: VisitOptions) -> Visit:
@@ -175,14 +175,15 @@ def _ask_again(
     shown = {(record.identifier, record.prefix) for record in result.sample}
     earlier = [(row["identifier"], row["prefix"]) for row in previous["sample"]]
     rest = [key for key in earlier if key not in shown]
-    sample, missing = RecordSample(_ASKED_AGAIN), list[tuple[str, str, str]]()
+    sample, missing = RecordSample(_ASKED_AGAIN), list[dict[str, str]]()
     for identifier, prefix in rest[:: -(-len(rest) // _ASKED_AGAIN) or 1]:
         if talk.asker.seconds_left() <= reserve:
             break
         reply = talk.ask_verb("GetRecord", identifier=identifier, metadataPrefix=prefix)
         if reply is None or reply.page is None:
             continue
-        missing += [(identifier, prefix, code) for code in reply.codes[:1]]
+        key = {"identifier": identifier, "prefix": prefix}
+        missing += [key | {"missing": code} for code in reply.codes[:1]]
         for entry in reply.page.entries:
             sample.add(entry, prefix, reply.number)
     result.sample, result.missing = [*result.sample, *sample.records()], missing
