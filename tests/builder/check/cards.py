@@ -1,7 +1,12 @@
 """A report such as `sheaf check` makes, to be shown and compared."""
 
-import copy
 from typing import Any
+
+from builder.check.checks import CheckCard
+from builder.check.exchange import Exchange
+from builder.check.lists import ListedItem, PageWalk
+from builder.check.report import make_report, summarize
+from builder.check.visit import Visit
 
 HOSTILE = '</p><script>alert(1)</script>&"\x1b[31m\u202e'
 """What a repository might send: markup, a terminal's escape, a mark of direction."""
@@ -39,6 +44,28 @@ def make_record(number: int, **fields: Any) -> dict[str, Any]:
 
 def make_card(**fields: Any) -> dict[str, Any]:
     """Return a report of a small repository with three records."""
+    sample = [make_record(number) for number in (1, 2, 3)]
+    items = [ListedItem(row["identifier"], row["datestamp"], False, (), 0) for row in sample]
+    result = Visit(
+        "http://a/oai",
+        "2026-11-01T00:00:00Z",
+        12.5,
+        [Exchange((), "http://a/oai?verb=Identify", status=200, seconds=0.1, size=2000)],
+        {
+            "repositoryName": "A library",
+            "baseURL": "http://a/oai",
+            "deletedRecord": "persistent",
+            "granularity": "YYYY-MM-DDThh:mm:ssZ",
+            "earliestDatestamp": "2025-01-01T00:00:00Z",
+        },
+        [{"metadataPrefix": "oai_dc", "schema": "http://a/s", "metadataNamespace": "http://a/n"}],
+        sets=0,
+        walk=PageWalk(
+            "ListRecords", {"metadataPrefix": "oai_dc"}, items, seconds=[0.25], ended=True
+        ),
+        clock=0,
+        software="DSpace 7",
+    )
     checks = [
         make_check("A101", "advice", section="OpenAIRE 4"),
         make_check("L104", count=12),
@@ -46,49 +73,6 @@ def make_card(**fields: Any) -> dict[str, Any]:
         make_check("S101", state="not checked", reason="there are no sets", count=0, findings=[]),
         make_check("OPENAIRE-01", "specification"),
     ]
-    facts = {
-        "records": 3,
-        "formats": [{"prefix": "oai_dc", "schema": "http://a/s", "namespace": "http://a/n"}],
-        "sets": 0,
-        "deleted_record": "persistent",
-        "granularity": "YYYY-MM-DDThh:mm:ssZ",
-        "base_url": "http://a/oai",
-        "earliest": "2025-01-01T00:00:00Z",
-        "clock": 0,
-        "first_page_seconds": 0.25,
-        "page_seconds": None,
-        "walked": {"prefix": "oai_dc", "pages": 1, "records": 3, "ended": True},
-    }
-    card = {
-        "version": 1,
-        "sheaf": "0.2",
-        "url": "http://a/oai",
-        "name": "A library",
-        "software": "DSpace 7",
-        "begun": "2026-11-01T00:00:00Z",
-        "seconds": 12.5,
-        "profiles": ["oai_dc"],
-        "summary": {
-            "breaks": 1,
-            "specification": 1,
-            "advice": 1,
-            "passed": 1,
-            "not_checked": 1,
-            "verdict": "breaks",
-        },
-        "facts": facts,
-        "checks": checks,
-        "requests": [
-            {
-                "method": "GET",
-                "url": "http://a/oai?verb=Identify",
-                "status": 200,
-                "seconds": 0.1,
-                "bytes": 2000,
-                "curl": "curl 'http://a/oai?verb=Identify'",
-                "trouble": "",
-            }
-        ],
-        "sample": [make_record(number) for number in (1, 2, 3)],
-    }
-    return copy.deepcopy(card | fields)
+    report = make_report(result, CheckCard(), {}, ["oai_dc"])
+    report |= {"sheaf": "0.2", "checks": checks, "summary": summarize(checks), "sample": sample}
+    return report | fields

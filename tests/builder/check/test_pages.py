@@ -87,7 +87,7 @@ def test_a_page_of_a_clean_repository_and_of_one_that_did_not_answer() -> None:
         card = make_card(checks=[], requests=[], name=None, software=None)
         card["summary"] = summary | {"verdict": verdict}
         card["facts"] |= {"records": None, "formats": [], "sets": None, "deleted_record": None}
-        card["facts"] |= {"granularity": None, "first_page_seconds": None}
+        card["facts"] |= {"granularity": None, "first_page_seconds": None, "page_seconds": None}
         assert word in write_page(card)
         assert word in write_text(card)
 
