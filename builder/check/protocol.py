@@ -156,6 +156,8 @@ def _structure_faults(element: Element) -> Iterator[str]:
     if (element.text or "").strip() or any((child.tail or "").strip() for child in element):
         yield f"{name} has text"
     for child in element:
+        if child.tag.rpartition("}")[0] != element.tag.rpartition("}")[0]:
+            yield f"{name} has {child.tag}, of another namespace"
         yield from _structure_faults(child)
 
 
