@@ -43,6 +43,8 @@ MUTATIONS = (
     ("Identify", r"persistent", "sometimes", "I06"),
     ("Identify", r"persistent", "no", "X01"),
     ("Identify", r"YYYY-MM-DDThh:mm:ssZ", "YYYY-MM-DDThh:mm:ss", "I05"),
+    ("Identify", r"(<Identify>.*</Identify>)", r"\1\1", "E10"),
+    ("GetRecord", r"(<GetRecord>.*</GetRecord>)", r"\1\1", "E10"),
     (ALL, r"<responseDate>", '<responseDate xmlns="urn:x">', "E10"),
     ("Identify", r"<granularity>", '<granularity xmlns="">', "E10"),
     ("ListRecords", r"<header", '<header xmlns="urn:x"', "E10"),
