@@ -124,7 +124,7 @@ def _read_file(slices: Slices, record: PublishedRecord, file: Mapping[str, Any])
     size = file["bytes"]
     try:
         holding = stored.hold_file(record, file)
-        with stored.open_stored(slices, holding, checked=True) as (pieces, _):
+        with stored.open_stored(slices, holding, checked=True) as pieces:
             if size < _LARGE:
                 yield from pieces
                 return

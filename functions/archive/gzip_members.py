@@ -23,7 +23,8 @@ from functions.archive.inflate import (
 from functions.archive.record import CHECKSUM, COMPRESSION, CUT, Section
 from functions.archive.stream import PIECE, RecordStream, begins_record
 
-_MAGIC = b"\x1f\x8b\x08"
+MAGIC = b"\x1f\x8b\x08"
+"""The first bytes of a gzip member (RFC 1952)."""
 _FEED = 1 << 15  # compressed bytes for zlib at once: it copies what belongs to the next member
 _READ = 1 << 18  # bytes of one read
 _FIRST_FEED = 1 << 11  # compressed bytes for ISA-L at first: it copies unused input
@@ -40,7 +41,7 @@ class GzipMembers(RecordStream):
     """A gzip file; offsets and lengths count compressed bytes."""
 
     has_members = True
-    _magic, _near = _MAGIC, _NEAR  # where a member begins; bytes that show its first line
+    _magic, _near = MAGIC, _NEAR  # where a member begins; bytes that show its first line
     _retained = PIECE  # raw bytes kept, so that a search can begin at a broken member's start
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
@@ -172,7 +173,7 @@ class GzipMembers(RecordStream):
         """Start on the next member that is not empty, leaving its first piece in _ahead."""
         while self._has_raw(_NEAR):
             place = self._raw_base + self._raw_at
-            if not self._raw.startswith(_MAGIC, self._raw_at):
+            if not self._raw.startswith(MAGIC, self._raw_at):
                 self._find_member(place)
                 detail = f"{self._raw_base + self._raw_at - place} bytes"
                 self.faults.append((place, "gzip-garbage", detail, "left out"))

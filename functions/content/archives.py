@@ -4,7 +4,6 @@ A file name comes from a record, so it is untrusted. It is looked up only in the
 or where a file of that name was ingested. WACZ is Webrecorder's WACZ 1.1.1, section 5.
 """
 
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +40,7 @@ def find_member(slices: Slices, key: str, name: str) -> ZipEntry | None:
 
     def read(start: int, length: int) -> bytes:
         with slices.open(key, start, length) as stream:
-            return io.BufferedReader(cast(io.RawIOBase, stream)).read()
+            return b"".join(read_pieces(stream))
 
     size = slices.size(key)
     view = cast(BinaryIO, RangeFile(read, size, least=_NEAR))

@@ -114,7 +114,7 @@ def open_contents(
     placed = open_archives(repository, uri, base, settings, environment)
     objects = ObjectReader(repository.catalogue, repository.files)
     prefix = settings["redif.identifier_prefix"]
-    return ArchivedContents(repository, objects, placed, placed.own, prefix)
+    return ArchivedContents(repository, objects, placed, prefix)
 
 
 def _path_finder(repository: DuckRepository, beside: Path | None) -> Callable[[str], Sequence[str]]:

@@ -92,6 +92,11 @@ class CaptureRow:
         """Its date in 14 digits, missing parts at their minimum; "" if the date is unknown."""
         return to_stamp(self.date or "")
 
+    @property
+    def instant(self) -> datetime:
+        """The instant of its stamp. It must have a date."""
+        return to_instant(int(self.stamp))
+
     def resolve(self) -> "CaptureRow":
         """Return a revisit as a response with the media type of its original; others unchanged.
 

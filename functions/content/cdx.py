@@ -226,11 +226,7 @@ def _near(
     when = capture_row.to_instant(moment)
 
     def distance(capture: CaptureRow) -> tuple[object, ...]:
-        return (
-            abs(capture_row.to_instant(int(capture.stamp)) - when),
-            capture.stamp,
-            capture.position,
-        )
+        return abs(capture.instant - when), capture.stamp, capture.position
 
     return sorted(captures, key=distance)[:most]
 

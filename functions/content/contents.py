@@ -20,7 +20,6 @@ from functions.kinds import CAPTURES, find_kind
 from functions.reading.repository import PublishedRecord, Repository
 from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest
-from functions.store.slice import Slices
 
 _NOT_MODIFIED = 304
 _STEP = 1 << 16
@@ -35,7 +34,7 @@ class HeldContent(Content):
 
 
 class ArchivedContents:
-    """Reads the bytes of items from archive files and from the store. Thread-safe.
+    """Reads the bytes of items from archive files and from their own store. Thread-safe.
 
     `objects` must be of the same store. `prefix` precedes handles in the identifiers of templates;
     if it is empty, it is oai: and the namespace.
@@ -46,13 +45,12 @@ class ArchivedContents:
         repository: Repository,
         objects: ObjectReader,
         archives: PlacedArchives,
-        store: Slices,
         prefix: str = "",
     ) -> None:
         self._repository = repository
         self._objects = objects
         self.archives = archives
-        self._store = store
+        self._store = archives.own
         self._prefix = prefix
 
     def find(
@@ -99,11 +97,8 @@ class ArchivedContents:
         the digest that its record declares. Raises ContentError, StoreError.
         """
         if isinstance(content, HeldContent) and content.holding is not None:
-            with stored.open_stored(self._store, content.holding, checked=verified) as (
-                pieces,
-                source,
-            ):
-                yield archived_payload.read_verified(pieces, source)
+            with stored.open_stored(self._store, content.holding, checked=verified) as pieces:
+                yield archived_payload.read_verified(pieces, pieces)
             return
         capture = content.original or content.capture
         if capture is None:

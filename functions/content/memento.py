@@ -193,8 +193,8 @@ def _json(part: TimeMap) -> str:
     """Return a TimeMap as JSON, in the format of MemGator and the Memento aggregators."""
 
     def link_of(capture: CaptureRow) -> Mapping[str, str]:
-        when = instant.to_text(capture_row.to_instant(int(capture.stamp)))
-        return {"datetime": when, "uri": address(part.base, capture)}
+        uri = address(part.base, capture)
+        return {"datetime": instant.to_text(capture.instant), "uri": uri}
 
     mementos = [*map(link_of, part.mementos)]
     ends = {"first": mementos[0]} if part.request.after is None else {}

@@ -98,7 +98,7 @@ def _find_variant(
 def _distance(capture: CaptureRow, moment: int) -> timedelta:
     """Return how far the time of a capture is from one; from NEWEST, the latest is nearest."""
     when = capture_row.to_instant(moment) if moment < NEWEST else datetime.max.replace(tzinfo=UTC)
-    return abs(instant_of(capture) - when)
+    return abs(capture.instant - when)
 
 
 def follow_redirects(
@@ -124,8 +124,3 @@ def follow_redirects(
 
 def _key(url: str) -> str:
     return surt.of(url.encode("utf-8", "surrogateescape"))
-
-
-def instant_of(capture: CaptureRow) -> datetime:
-    """Return the time of a dated capture."""
-    return capture_row.to_instant(int(capture.stamp))

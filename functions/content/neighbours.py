@@ -35,7 +35,7 @@ def address(base: str, capture: CaptureRow) -> str:
 
 def date(capture: CaptureRow) -> str:
     """Return the date of a memento in HTTP's format."""
-    return format_datetime(capture_row.to_instant(int(capture.stamp)), usegmt=True)
+    return format_datetime(capture.instant, usegmt=True)
 
 
 def link(base: str, capture: CaptureRow, relation: str) -> str:
@@ -52,7 +52,12 @@ def find_links(
     """
     if capture is None or not capture.stamp:
         return ()
-    first, before, behind, last = _neighbours(search, manifest, capture)
+    before, behind = find_beside(search, manifest, capture)
+    first, last = capture, capture
+    if before is not None:
+        first = _find_next(search, manifest, capture, None) or before
+    if behind is not None:
+        last = _find_next(search, manifest, capture, None, reverse=True) or behind
     mementos: dict[str, tuple[CaptureRow, list[str]]] = {}
     for memento, relation in (
         (first, "first"),
@@ -112,16 +117,3 @@ def _find_next(
     within = terms.exact_range(capture.surt)
     captures = search.captures(manifest, *within, after, 1, since=1, reverse=reverse)
     return captures[0] if captures else None
-
-
-def _neighbours(
-    search: CaptureSearch, manifest: Manifest, capture: CaptureRow
-) -> tuple[CaptureRow, CaptureRow | None, CaptureRow | None, CaptureRow]:
-    """Return the first, the previous, the next and the last memento of a capture's URL."""
-    before, behind = find_beside(search, manifest, capture)
-    first, last = capture, capture
-    if before is not None:
-        first = _find_next(search, manifest, capture, None) or before
-    if behind is not None:
-        last = _find_next(search, manifest, capture, None, reverse=True) or behind
-    return first, before, behind, last

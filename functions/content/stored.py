@@ -223,13 +223,8 @@ def stretch(store: Slices, holding: Holding) -> ByteRange | None:
 
 
 @contextmanager
-def open_stored(
-    store: Slices, holding: Holding, *, checked: bool
-) -> Iterator[tuple[Pieces, Pieces]]:
-    """Open the bytes: the unpacked pieces, and their source, which must also be read to its end.
-
-    Raises ContentError and StoreError.
-    """
+def open_stored(store: Slices, holding: Holding, *, checked: bool) -> Iterator[Pieces]:
+    """Open the bytes: their unpacked pieces. Raises ContentError and StoreError."""
     where, place = holding.key, holding.place or 0
     try:
         source = store.open(holding.key, place, holding.length)
@@ -249,8 +244,7 @@ def open_stored(
             pieces = iter([_restore(store, holding)])
         elif holding.packing == DEFLATED or holding.packed is not None:
             pieces = archived_payload.inflate_pieces(pieces, where)
-        pieces = archived_payload.verify_pieces(pieces, holding.digest if checked else None, where)
-        yield pieces, pieces
+        yield archived_payload.verify_pieces(pieces, holding.digest if checked else None, where)
 
 
 def _restore(store: Slices, holding: Holding) -> bytes:

@@ -150,7 +150,7 @@ def restore_dataset(
                 else:
                     holding = stored.hold_file(record, file)
                     with explaining(path, "written", RebuildError), target.write() as (out, name):
-                        with stored.open_stored(store, holding, checked=True) as (pieces, _):
+                        with stored.open_stored(store, holding, checked=True) as pieces:
                             for piece in pieces:
                                 out.write(piece)
                                 bar(len(piece))

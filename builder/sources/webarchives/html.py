@@ -55,22 +55,16 @@ _BREAKING = frozenset(
 """HTML elements that end SVG and MathML."""
 
 
-class FoundTitle(NamedTuple):
-    """The bytes of the title and of the html element's language, as written; None if absent."""
+def find_title(page: bytes, *, is_xml: bool = False) -> tuple[bytes | None, bytes | None]:
+    """Return the title and the html element's language of a page; None for each that is absent.
 
-    title: bytes | None
-    language: bytes | None
-
-
-def find_title(page: bytes, *, is_xml: bool = False) -> FoundTitle:
-    """Return the title and language of a page in an ASCII-compatible encoding.
-
-    With `is_xml`, any element can close itself, as in XHTML that is served as such.
+    The page has an ASCII-compatible encoding. With `is_xml`, any element can close itself, as in
+    XHTML that is served as such.
     """
     search = _TitleSearch(page, is_xml)
     title = search.title()
     languages = search.languages
-    return FoundTitle(title, languages.get(b"lang") or languages.get(b"xml:lang"))
+    return title, (languages.get(b"lang") or languages.get(b"xml:lang"))
 
 
 class _Foreign(NamedTuple):

@@ -5,12 +5,11 @@ import zlib
 from typing import BinaryIO
 
 from functions.archive import zstd
+from functions.archive.gzip_members import MAGIC
 from functions.archive.inflate import salvage
 from functions.archive.stream import ARC_LINE, HEAD, WARC_LINE, begins_record
 
 _GZIP = b"\x1f\x8b"
-
-_MEMBER = b"\x1f\x8b\x08"
 _ARC_HEADER = re.compile(
     rb"\n(?:[a-z]+:[^\n]+ \d{1,3}(?:\.\d{1,3}){3} \d{14} [^\n]* \d+\r?\nHTTP/"
     rb"|filedesc://[^\n]+ \d+\r?\n)"
@@ -97,7 +96,7 @@ def packing(head: bytes) -> str | None:
         return ""
     if is_other(head):
         return None
-    for magic, packed in ((_MEMBER, "gz"), (zstd.MAGIC, "zst")):
+    for magic, packed in ((MAGIC, "gz"), (zstd.MAGIC, "zst")):
         at = head.find(magic)
         while at >= 0:
             if begins_record(unpack_head(head[at:])):

@@ -17,6 +17,7 @@ from builder.sources.webarchives.recognise import (
     unpack_head,
 )
 from functions.archive import zstd
+from functions.archive.gzip_members import MAGIC
 from functions.archive.stream import begins_record
 
 PLAN_BYTES = 1 << 20
@@ -24,7 +25,6 @@ PLAN_BYTES = 1 << 20
 
 _PIECE = 1 << 18  # bytes of one read
 _NEAR = zstd.NEAR  # bytes that show whether a record begins there
-_MEMBER = b"\x1f\x8b\x08"
 _MAGIC = re.compile(
     # Each alternative begins with a literal byte, which makes the search several times as fast.
     rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|\x5d\x2a\x4d\x18"
@@ -69,7 +69,7 @@ def find_start(
     """
     packed = packing(head)
     if further and not recognise(head) and not is_other(head):
-        if head.startswith(_MEMBER):
+        if head.startswith(MAGIC):
             packed = "gz"
         elif zstd.begins(head):
             packed = "zst"
@@ -124,7 +124,7 @@ def _fill(data: bytes, stream: BinaryIO, size: int) -> tuple[bytes, bool]:
 
 def _packing_of(near: bytes) -> str | None:
     """Return the compression of the record at the start of `near`; None without a record."""
-    if near.startswith(_MEMBER):
+    if near.startswith(MAGIC):
         return "gz" if begins_record(unpack_head(near[: 1 << 12])) else None
     if zstd.begins(near):
         return "zst" if begins_record(unpack_head(near)) or _wants_dictionary(near) else None

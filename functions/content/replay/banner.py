@@ -7,7 +7,6 @@ from functools import cached_property
 
 from functions.config.configuration import Configuration
 from functions.content.capture_row import CaptureRow, capture_url
-from functions.content.near import instant_of
 from functions.content.protocols import SCRIPTS, ContentError
 from functions.content.replay.address import STORED, ReplayAddresses
 from functions.content.replay.request import PATH, ReplayRequest
@@ -68,8 +67,8 @@ class BannerPages:
         values = {
             "title": title or capture.url,
             "url": capture.url,
-            "when": instant_of(capture),
-            "date": instant.to_text(instant_of(capture)),
+            "when": capture.instant,
+            "date": instant.to_text(capture.instant),
             "frame": frame if not message else "",
             # As the document of a frame it would fill this, whatever its size.
             "is_drawing": media_type == "image/svg+xml",

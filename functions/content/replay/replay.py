@@ -362,7 +362,7 @@ class ReplayTask:
     def _memento(self, capture: CaptureRow) -> Mapping[str, str]:
         """Return the headers that say which capture this is, of a page also its neighbours."""
         base, url = self.addresses.base, capture_url(capture)
-        headers = header_fields.memento_headers(base, url, near.instant_of(capture))
+        headers = header_fields.memento_headers(base, url, capture.instant)
         modifier = self.request.modifier
         own = (
             self.addresses.page(capture.stamp, url)

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
 
 from functions.config.configuration import Configuration
-from functions.content import header_fields, near
+from functions.content import header_fields
 from functions.content.protocols import REPLAY, SCRIPTS, Content, ContentError
 from functions.content.replay.address import STORED, read_replay
 from functions.content.replay.replay import Deliver, Replay, redirect_to
@@ -138,7 +138,7 @@ def _write_head(content: Content) -> bytes:
         "WARC/1.1",
         "WARC-Type: response",
         f"WARC-Target-URI: {header_fields.uri(content.url)}",
-        f"WARC-Date: {instant.to_text(near.instant_of(content.capture))}",
+        f"WARC-Date: {instant.to_text(content.capture.instant)}",
         "Content-Type: application/http; msgtype=response",
         f"Content-Length: {len(head)}",
     ]

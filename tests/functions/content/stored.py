@@ -78,7 +78,7 @@ class Stored:
     def contents(self) -> ArchivedContents:
         """Return the contents of the records."""
         store = FolderSlices(self.folder / "store")
-        return ArchivedContents(cast(Any, self), NONE, PlacedArchives([self.place], store), store)
+        return ArchivedContents(cast(Any, self), NONE, PlacedArchives([self.place], store))
 
     def found(self, **fields: object) -> Content:
         """Return what is known of the bytes of the one record that has these values."""

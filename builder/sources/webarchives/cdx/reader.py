@@ -64,7 +64,6 @@ LEFT JOIN (SELECT row, repeated, settled FROM settled WHERE part = $part)
     ON row = file_row_number
 WHERE repeated IS NOT TRUE ORDER BY file_row_number
 """
-MOST = block.MOST
 
 
 def number_captures(parts: Sequence[Path], folder: Path, threads: int = 1) -> int:
@@ -180,7 +179,7 @@ class _Faults:
             self._write(fault)
 
     def _write(self, fault: Fault) -> None:
-        if self._written[fault.code] < MOST:
+        if self._written[fault.code] < block.MOST:
             self._written[fault.code] += 1
             self._append(fault)
 

@@ -13,6 +13,7 @@ from builder.intake.captures import Fault
 from builder.sources.webarchives import recognise
 from builder.sources.webarchives.cdx import notation
 from builder.sources.webarchives.cdx.notation import Legend
+from functions.archive.gzip_members import MAGIC
 from functions.archive.record import show
 
 _SECONDARY = re.compile(
@@ -40,7 +41,6 @@ BLOCK = 1 << 24
 """Bytes of text in a block; each thread needs a few times as much memory."""
 PIECE = 1 << 20
 """Bytes that are read at once."""
-_MEMBER = b"\x1f\x8b\x08"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class IndexText:
         more = False  # whether the decompressor has more output than there was room for
         while data or more:
             if self._inflater is None:  # after damage: search for the next member
-                at = data.find(_MEMBER)
+                at = data.find(MAGIC)
                 if at < 0:
                     return
                 data = data[at:]

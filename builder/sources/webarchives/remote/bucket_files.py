@@ -3,7 +3,6 @@
 An object is known by its size and ETag. Streams read nothing of another object in its place.
 """
 
-import hashlib
 import io
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,13 +23,6 @@ from functions.store.connection import BucketConnection
 from functions.store.s3_request import ForbiddenObjectError
 from functions.store.window_stream import RangeFile
 
-RANGED_FROM = 2 << 30
-"""Bytes from which an object may be split, although its digest then fetches it a second time.
-
-Crawlers end their files at about 1 GB. These stay whole: their heads need no look, and their bytes
-are fetched once. Hashing a larger object takes a tenth of the time of reading it, or less. A
-smaller one takes 5 minutes at 8 MB/s, a low speed for one processor; AWS Lambda allows 15 minutes.
-"""
 _BUFFER = 1 << 18  # bytes
 
 
@@ -126,9 +118,9 @@ def _find_ranged(client: S3Client, files: list[ArchiveFile]) -> list[ArchiveFile
         except OSError:  # reading it reports the error
             return file
 
-    large = [file for file in files if file.bytes >= RANGED_FROM]
+    large = [file for file in files if file.bytes >= splits.RANGED_FROM]
     looked = iter(map_requests(look, large))
-    return [next(looked) if file.bytes >= RANGED_FROM else file for file in files]
+    return [next(looked) if file.bytes >= splits.RANGED_FROM else file for file in files]
 
 
 def _file(client: S3Client, key: str, size: int, modified: int) -> ArchiveFile:
@@ -137,12 +129,8 @@ def _file(client: S3Client, key: str, size: int, modified: int) -> ArchiveFile:
 
 
 def _number(tag: str) -> int:
-    """Return a number for an ETag that changes with the object, in place of a modification time.
-
-    Some servers give it without quotes in listings.
-    """
-    quoted = '"' + tag.strip('"') + '"'
-    return int.from_bytes(hashlib.sha256(quoted.encode()).digest()[:6], "big")
+    """Return a number for an ETag; some servers give it without quotes in listings."""
+    return splits.number_validator('"' + tag.strip('"') + '"')
 
 
 def _parse(file: ArchiveFile) -> tuple[str, str]:

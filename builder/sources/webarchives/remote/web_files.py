@@ -4,7 +4,6 @@ fsspec's HTTP files send no validator with a range, so a file that is replaced w
 mixture, and they connect past the address guard.
 """
 
-import hashlib
 import io
 import tempfile
 import threading
@@ -31,8 +30,6 @@ from builder.store.durable import writing
 from functions.config.configuration import Configuration, default
 from functions.store.window_stream import RangeFile
 
-RANGED_FROM = 2 << 30
-"""Bytes from which a file may be split: its digest then reads it a second time."""
 _BUFFER = 1 << 18  # bytes
 _FORGIVES = 60.0  # seconds for which an unreachable host is not requested
 _LOCK = threading.Lock()
@@ -56,7 +53,7 @@ def find(source: str, settings: Configuration, environment: Mapping[str, str]) -
         with _wrap_failures():
             web_file = web.look_up(url)
         file = replace(file, bytes=web_file.size or 0, modified=_number(web_file))
-        if web_file.ranged and file.bytes >= RANGED_FROM:
+        if web_file.ranged and file.bytes >= splits.RANGED_FROM:
             with _open_ranges(web, url, web_file, None) as stream:
                 return [replace(file, ranged=splits.is_ranged(stream, file.is_likely))]
     except OSError as error:
@@ -167,7 +164,4 @@ def _open_ranges(
 
 
 def _number(web_file: WebFile) -> int:
-    """Return a number that changes with the validator, in place of a modification time."""
-    if not web_file.validator:
-        return 0
-    return int.from_bytes(hashlib.sha256(web_file.validator.encode()).digest()[:6], "big")
+    return splits.number_validator(web_file.validator) if web_file.validator else 0

@@ -4,17 +4,16 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from builder.sources.webarchives.ingest import splits
 from builder.sources.webarchives.ingest.join import commit
 from builder.sources.webarchives.ingest.parts import read_part
-from builder.sources.webarchives.ingest.plan import IngestJob, IngestPlan, write_plan
-from builder.sources.webarchives.ingest.splits import ArchiveFile
+from builder.sources.webarchives.ingest.plan import IngestJob, write_plan
 from builder.sources.webarchives.remote import bucket_files
 from builder.store.folder import FolderStore
-from functions.config.configuration import Configuration, parse
+from functions.config.configuration import parse
 from functions.store import window_stream
 from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
@@ -40,7 +39,7 @@ MEGABYTE = 1_000_000
 @pytest.fixture
 def bucket(make_bucket: Callable[..., Bucket], monkeypatch: pytest.MonkeyPatch) -> Bucket:
     """Give a bucket, have the commands reach it, and take a megabyte for large."""
-    monkeypatch.setattr(bucket_files, "RANGED_FROM", MEGABYTE)
+    monkeypatch.setattr(splits, "RANGED_FROM", MEGABYTE)
     made = make_bucket()
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
@@ -137,38 +136,22 @@ def test_any_chunks_of_objects_give_the_run_of_local_files(
     bucket: Bucket, crawl: list[Path], tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those whose ranges do not join are among them; these are read in one piece."""
-    monkeypatch.setattr(bucket_files, "RANGED_FROM", 1)
+    monkeypatch.setattr(splits, "RANGED_FROM", 1)
     for number, path in enumerate(crawl):
         put(bucket, f"crawls/{number:02}/{path.name}", path.read_bytes())
     access = parse(f'[store]\nendpoint = "{bucket.endpoint}"', {})
     place = f"s3://{bucket.bucket}/crawls/"
-    store, files = FolderStore(tmp_path / "store"), find(place, access, bucket)
+    files = tuple(bucket_files.find(place, access, bucket.environment))
+    store, work = FolderStore(tmp_path / "store"), tmp_path / "work"
     made = write_plan(store, RUN, IngestJob(files, SETS, RULES), chunk)
-    said = read_and_commit(store, made, access, tmp_path / "work")
+    for number in reversed(range(made.chunks)):
+        read_part(store, made, number, work, access)
+    said: list[str] = []
+    commit(store, made, work / "scratch", said.append, access)
     assert rows(store, "captures") == as_read(crawl)[0]
     assert rows(store, "faults") == as_read(crawl)[1]
-    digests = [source["digest"] for source in sources(store)]
+    run = json.loads(store.read(f"intake/{RUN}/run.json"))
     whole, _ = ingested(tmp_path / "whole", crawl, split=1 << 30)
-    assert digests == [source.digest for source in whole.run.sources]
+    digests = [source.digest for source in whole.run.sources]
+    assert [source["digest"] for source in run["sources"]] == digests
     assert len(said) == (len(_SHARED) if chunk < 1000 else 0)
-
-
-def find(place: str, access: Configuration, bucket: Bucket) -> tuple[ArchiveFile, ...]:
-    return tuple(bucket_files.find(place, access, bucket.environment))
-
-
-def read_and_commit(
-    store: FolderStore, made: IngestPlan, access: Configuration, folder: Path
-) -> list[str]:
-    """Read all parts, and commit them; return what was said."""
-    said: list[str] = []
-    for number in reversed(range(made.chunks)):
-        read_part(store, made, number, folder, access)
-    commit(store, made, folder / "scratch", said.append, access)
-    return said
-
-
-def sources(store: FolderStore) -> list[dict[str, Any]]:
-    """Return the sources of the one run."""
-    found: list[dict[str, Any]] = json.loads(store.read(f"intake/{RUN}/run.json"))["sources"]
-    return found

@@ -13,6 +13,7 @@ import pytest
 from builder.errors import UsageError
 from builder.http.connections import tls_context
 from builder.sources.source import SourceInput
+from builder.sources.webarchives.ingest import splits
 from builder.sources.webarchives.ingest.splits import ArchiveFile
 from builder.sources.webarchives.inputs import find_files
 from builder.sources.webarchives.remote import web_files
@@ -125,7 +126,7 @@ def test_a_file_gives_what_it_gives_on_this_machine(
 @pytest.fixture
 def large(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the URL of a WARC of 1.5 MB, which is large for these tests."""
-    monkeypatch.setattr(web_files, "RANGED_FROM", 1_000_000)
+    monkeypatch.setattr(splits, "RANGED_FROM", 1_000_000)
     pages = {f"http://www.a.cz/{n}": os.urandom(5000) for n in range(300)}
     data = warc(tmp_path / "large.warc.gz", pages).read_bytes()
     site.pages["/large.warc.gz"] = web.ranged(data, NOTED)
