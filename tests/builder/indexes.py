@@ -66,9 +66,13 @@ def _connection():
 
 def rows(folder, table):
     """Return the rows of a table's files in a folder, file by file."""
-    paths = [str(path) for path in sorted(folder.glob(f"{table}-*.parquet"))]
+    return rows_of(sorted(folder.glob(f"{table}-*.parquet")))
+
+
+def rows_of(paths):
     if not paths:
         return []
-    result = _connection().execute(f"SELECT * FROM {engine.table('$f')}", {"f": paths})
+    files = {"f": list(map(str, paths))}
+    result = _connection().execute(f"SELECT * FROM {engine.table('$f')}", files)
     names = [column[0] for column in result.description]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

@@ -84,19 +84,20 @@ def test_what_is_there_stays(store: Writer, size: int) -> None:
     assert not dangling(store)
 
 
+def create_twice(store: Writer, data: bytes) -> None:
+    """Create an object of these bytes, and meanwhile one of them backwards."""
+    with store.creating("x") as late:
+        late.write(data)
+        with store.creating("x") as early:
+            early.write(data[::-1])
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [10, 3 * PART])
 def test_of_two_that_create_the_first_to_end_wins(store: Writer, size: int) -> None:
     data = body(size)
-
-    def write() -> None:
-        with store.creating("x") as late:
-            late.write(data)
-            with store.creating("x") as early:
-                early.write(data[::-1])
-
     with pytest.raises(Conflict):
-        write()
+        create_twice(store, data)
     assert store.read("x") == data[::-1]
     assert not dangling(store)
 
@@ -226,17 +227,11 @@ def test_a_server_that_completes_over_an_object_gets_it_with_one_request(
             return Lost()
         return Unconditional() if COMPLETION in seen.path else None
 
-    def write() -> None:
-        with bucket.creating("x") as late:
-            late.write(data)
-            with bucket.creating("x") as early:
-                early.write(data[::-1])
-
     bucket, data = faulty(proxy, make_bucket), body(3 * PART)
     lost: list[Seen] = []
     proxy.fault = decide
     with pytest.raises(Conflict):
-        write()
+        create_twice(bucket, data)
     assert lost  # and what was written is known for ours all the same
     assert bucket.read("x") == data[::-1]
     assert not dangling(bucket)

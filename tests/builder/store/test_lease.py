@@ -55,7 +55,9 @@ def test_one_holds_it_at_a_time(store: Writer) -> None:
     assert list(store.keys("")) == []
 
 
-def test_what_a_killed_process_held_expires(store: Writer) -> None:
+def test_what_a_killed_process_held_expires_and_whoever_waits_for_it_says_so_once(
+    store: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
     clock = Clock()
     leases = Leases(store, clock.wall, clock.sleep, seconds=60)
     abandoned = leases.hold(KEY, go_on)
@@ -63,6 +65,8 @@ def test_what_a_killed_process_held_expires(store: Writer) -> None:
     begun = clock.now
     with leases.hold(KEY, go_on):
         assert 60 <= clock.now - begun <= 62
+    most = "if it was killed, for at most 60 s"
+    assert caplog.messages == [f"waiting for another process, which holds {KEY}; {most}"]
 
 
 def test_a_holder_that_works_long_keeps_it(store: Writer) -> None:
@@ -120,16 +124,3 @@ def test_a_renewal_whose_answer_is_lost_is_not_the_last(
             threading.Event().wait(0.01)
         assert len(wrote) > 3
     assert list(store.keys("")) == []
-
-
-def test_whoever_waits_for_another_says_so_once(
-    store: Writer, caplog: pytest.LogCaptureFixture
-) -> None:
-    clock = Clock()
-    leases = Leases(store, clock.wall, clock.sleep, seconds=60)
-    abandoned = leases.hold(KEY, go_on)
-    abandoned.__enter__()  # and it is never left
-    with leases.hold(KEY, go_on):
-        pass
-    most = "if it was killed, for at most 60 s"
-    assert caplog.messages == [f"waiting for another process, which holds {KEY}; {most}"]

@@ -1,7 +1,5 @@
 """Contents in memory, and who asks for them by events or over a real connection."""
 
-import base64
-import hashlib
 import io
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +24,7 @@ from functions.content.search import CaptureSearch
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
+from tests.builder.sources.webarchives import containers
 from tests.functions.oai.client import START, Clock, answer, configured, event
 from tests.functions.reading.memory import MemoryRepository, capture
 from tests.serving import serving
@@ -51,7 +50,7 @@ CAPTURE = CaptureRow.of(
 
 
 def sha1(payload: bytes) -> str:
-    return "sha1:" + base64.b32encode(hashlib.sha1(payload).digest()).decode()
+    return f"sha1:{containers.sha1(payload)}"
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Contents of captures that are not simply there: revisits, what was taken down, odd names."""
 
 import gzip
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from functions.content.capture_row import CaptureRow
 from functions.content.protocols import STATUSES, ContentError
 from functions.reading.repository import PublishedRecord
 from functions.store.slice import FolderSlices
-from tests.builder.sources.webarchives.containers import PAGE, http, members, warc
-from tests.functions.content.fakes import sha1
+from tests.builder.sources.webarchives.containers import PAGE, http, members, sha1, warc
 from tests.functions.content.stored import NONE, Stored
 
 DIGEST = b"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
@@ -135,7 +135,7 @@ def test_a_name_leads_nowhere_else(stored: Stored, name: str) -> None:
     assert refused(stored, led) in ("not-at-hand", "unplaced", "damaged")
 
 
-def placed(*folders: Path, store: Path, recorded: tuple[str, ...] = ()) -> PlacedArchives:
+def placed(*folders: Path, store: Path, recorded: Sequence[str] = ()) -> PlacedArchives:
     places = [FolderSlices(folder) for folder in folders]
     return PlacedArchives(
         places, FolderSlices(store), lambda name: recorded, lambda at: FolderSlices(Path(at))
@@ -223,12 +223,7 @@ def test_a_file_that_was_moved_is_found_once_it_is_ingested_there(
 ) -> None:
     stored.put("a.warc", warc(http(PAGE)))
     recorded = [str(tmp_path / "nowhere" / "a.warc")]
-    archives = PlacedArchives(
-        [],
-        FolderSlices(tmp_path / "store"),
-        lambda name: tuple(recorded),
-        lambda at: FolderSlices(Path(at)),
-    )
+    archives = placed(store=tmp_path / "store", recorded=recorded)
     assert unopened(archives, stored).code == "not-at-hand"
     recorded[:] = [str(stored.folder / "a.warc")]
     with archived_payload.open_record(archives, of(stored)) as found:

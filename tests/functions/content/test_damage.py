@@ -1,6 +1,5 @@
 """Damage and hostility: whatever an archive file has, it gives bytes or one of the codes."""
 
-import io
 import subprocess
 import sys
 import zipfile
@@ -13,9 +12,18 @@ from hypothesis import strategies as st
 
 from builder.intake.captures import Capture
 from functions.content.archives import PlacedArchives
+from functions.content.contents import ArchivedContents
 from functions.content.protocols import ContentError
+from functions.reading.repository import PublishedRecord
 from functions.store.slice import FolderSlices
-from tests.builder.sources.webarchives.containers import captures, frames, http, members, warc
+from tests.builder.sources.webarchives.containers import (
+    archived,
+    captures,
+    frames,
+    http,
+    members,
+    warc,
+)
 from tests.functions.content.stored import NONE, Stored
 from tests.functions.content.test_record import FORMS
 from tests.memory import at_most
@@ -28,6 +36,16 @@ def listed(folder: Path, found: list[Capture]) -> Stored:
     made = Stored(folder, FolderSlices(folder))
     made.list(found)
     return made
+
+
+def refused(contents: ArchivedContents, one: PublishedRecord) -> str:
+    """Return the code with which bytes are refused; "" if they come, as many as there were."""
+    try:
+        with contents.open_content(contents.find(NONE, one), coded=True) as stream:
+            assert len(stream.read()) == one.fields["content_length"]
+    except ContentError as error:
+        return error.code
+    return ""
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +73,7 @@ def test_a_damaged_file_gives_sound_bytes_or_says_that_it_is_damaged(
             one.fields["warc_record_length"] = None  # type: ignore[index]
     contents = stored.contents()
     for one in stored.records:
-        said = ""
-        try:
-            found = contents.find(NONE, one)
-            with contents.open_content(found, coded=True) as stream:
-                assert len(stream.read()) == one.fields["content_length"]
-        except ContentError as error:
-            said = error.code
-        assert said in ("", "damaged", "not-at-hand")
+        assert refused(contents, one) in ("", "damaged", "not-at-hand")
 
 
 PLACES = {one.warc_record_offset for one in FOUND["a.warc"]}
@@ -97,10 +108,7 @@ def test_a_large_payload_is_read_in_little_memory(stored: Stored, form: str) -> 
         data = frames(block) if form == "zst" else members(block)
     name = {"zst": "a.warc.zst", "wacz": "a.wacz"}.get(form, "a.warc.gz")
     if form == "wacz":
-        made = io.BytesIO()
-        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("archive/a.warc.gz", data)
-        data = made.getvalue()
+        data = archived(("archive/a.warc.gz", data), method=zipfile.ZIP_DEFLATED)
     stored.put(name, data)
     contents = stored.contents()
     found = contents.find(NONE, stored.one())
@@ -149,13 +157,7 @@ def test_a_wacz_with_a_damaged_directory_is_read_or_told(
     (stored.folder / "stored.wacz").write_bytes(change(SMALL["stored.wacz"]))
     contents = stored.contents()
     for one in stored.records:
-        said = ""
-        try:
-            with contents.open_content(contents.find(NONE, one), coded=True) as stream:
-                assert len(stream.read()) == one.fields["content_length"]
-        except ContentError as error:
-            said = error.code
-        assert said in codes
+        assert refused(contents, one) in codes
 
 
 WITHOUT = """
@@ -226,10 +228,7 @@ def test_the_order_of_requests_changes_no_bytes(
 ) -> None:
     """A damaged directory says 1,000 bytes of a file that has 2,000."""
     payload = bytes(range(250)) * 8
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr("archive/a.warc", payload)
-    data = bytearray(made.getvalue())
+    data = bytearray(archived(("archive/a.warc", payload)))
     sizes = data.index(b"PK\1\2") + 20
     data[sizes : sizes + 8] = (1000).to_bytes(4, "little") * 2
     (tmp_path / "a.wacz").write_bytes(data)

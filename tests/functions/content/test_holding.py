@@ -32,6 +32,7 @@ from tests.builder.sources.datasets.outcomes import item
 from tests.builder.sources.datasets.platform import STRATEGIES, fetch, platform
 from tests.builder.sources.datasets.published import publish, rows
 from tests.builder.sources.redif.trees import paper
+from tests.builder.sources.webarchives.containers import archived
 
 pytestmark = pytest.mark.shared(2)
 
@@ -140,14 +141,12 @@ def test_a_deflated_member_is_inflated(world: World) -> None:
     """As of a platform's own bundle."""
     begin(world, "one file of a dataset", one_file)
     data = b"rok,kg\n" * 50_000
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.csv", data)
+    made = archived(("a.csv", data), method=zipfile.ZIP_DEFLATED)
     record = record_of(world, NAME)
     assert record is not None
     (one,) = record.fields["files"]
-    (world.root / one["key"]).write_bytes(made.getvalue() + b"behind it")
-    told = zipfile.ZipFile(made).getinfo("a.csv").compress_size
+    (world.root / one["key"]).write_bytes(made + b"behind it")
+    told = zipfile.ZipFile(io.BytesIO(made)).getinfo("a.csv").compress_size
     packed = {**one, "place": 30 + len("a.csv"), "compression": "deflated", "bytes": len(data)}
     packed["sha256"] = hashlib.sha256(data).hexdigest()
     led = replace(record, fields={**record.fields, "files": [packed]})

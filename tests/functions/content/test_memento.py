@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
@@ -16,14 +15,11 @@ from hypothesis import strategies as st
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.content import capture_row, memento, neighbours
-from functions.content.search import CaptureSearch
 from functions.http.http_message import Call, Reply
 from functions.snapshot import surt
-from functions.snapshot.manifest import Manifest
 from functions.store.files import Files
-from tests.builder.conftest import World
 from tests.extent import examples
-from tests.functions.content.test_cdx import BASE, taken
+from tests.functions.content.test_cdx import BASE, Index, indexed, taken
 
 URL = "http://example.org/a?b=c&d"
 VIDEO, PARTS = "http://example.org/video", "http://example.org/parts"
@@ -31,13 +27,8 @@ DATES = [f"20{year:02}-05-01T12:00:00Z" for year in range(5, 15)]
 _LINK = re.compile(r'<([^>]*)>((?:; \w+="[^"]*")*)(?:,\s*|$)')
 
 
-@dataclass
-class Gate:
+class Gate(Index):
     """A published store, and what answers for its mementos."""
-
-    search: CaptureSearch
-    manifest: Manifest
-    settings: Configuration
 
     def call(self, path: str, query: str = "", **headers: str) -> tuple[Call, Configuration]:
         found = {name.replace("_", "-"): text for name, text in headers.items()}
@@ -56,7 +47,6 @@ class Gate:
 
 @pytest.fixture(scope="module")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
-    world = World(tmp_path_factory.mktemp("memento") / "store")
     captures = [taken(URL, date) for date in DATES]
     captures += [taken("http://example.org/day", "2010-05-01"), taken("urn:x", None)]
     long = (f"http://example.org/{'x' * length}" for length in (300, 1000, 3000))
@@ -67,13 +57,8 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     sizes = (1024, 10240, 2, 1024)  # the second has the bytes 0-10239 of 10240
     parts = zip(DATES, sizes, strict=False)
     captures += [taken(PARTS, d, fetch_status=206, content_length=n) for d, n in parts]
-    world.ingest(captures)  # type: ignore[arg-type]
-    manifest = world.publish().manifest
-    assert manifest is not None
-    repository = world.repository()
-    settings = world.configuration()
-    yield Gate(CaptureSearch(repository.catalogue, repository.files), manifest, settings)
-    world.close()
+    with indexed(tmp_path_factory.mktemp("memento"), captures) as index:
+        yield Gate(index.search, index.manifest, index.settings)
 
 
 def links(text: str) -> list[tuple[str, Mapping[str, str]]]:

@@ -5,14 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from functions.config import configuration
 from functions.content import cdx
-from functions.content.search import CaptureSearch
-from functions.http.http_message import Call, Reply
+from functions.http.http_message import Reply
 from functions.snapshot import layout
 from functions.store import files
-from tests.builder.conftest import World
-from tests.functions.content.test_cdx import BASE, Index, asked, taken
+from tests.functions.content.test_cdx import BASE, Index, asked, indexed, taken
 
 pytestmark = pytest.mark.shared(2)
 
@@ -34,34 +31,28 @@ def one_of_many(number: int, turn: int) -> object:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """A table of URLs with small row groups, in two runs, with versions that were superseded."""
-    world = World(tmp_path_factory.mktemp("pages") / "store")
+    turns = []
+    for turn, numbers in enumerate((range(0, 150), range(140, 170))):
+        pages = [one_of_many(n, turn) for n in numbers]
+        pages += [
+            taken(f"{HOST}/many", "2015-01-01T00:00:00Z", content_digest=f"{turn}{n}")
+            for n in range(30)
+        ]
+        turns.append([*pages, taken(f"urn:x:{turn}", None)])
+    folder, lines = tmp_path_factory.mktemp("pages"), str(5 * ROWS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "GROUP_ROWS", ROWS)
-        for turn, numbers in enumerate((range(0, 150), range(140, 170))):
-            pages = [one_of_many(n, turn) for n in numbers]
-            pages += [
-                taken(f"{HOST}/many", "2015-01-01T00:00:00Z", content_digest=f"{turn}{n}")
-                for n in range(30)
-            ]
-            world.ingest([*pages, taken(f"urn:x:{turn}", None)])  # type: ignore[list-item]
-            manifest = world.publish().manifest
-            assert manifest is not None
-        repository = world.repository()
-        search = CaptureSearch(repository.catalogue, repository.files)
-        yield Index(search, manifest, world.configuration(SHEAF_CONTENT_LINES=str(5 * ROWS)))
-    world.close()
+        with indexed(folder, *turns, SHEAF_CONTENT_LINES=lines) as index:
+            yield index
 
 
 def get(index: Index, path: str, **arguments: object) -> Reply:
-    call = Call("GET", BASE, path, asked(arguments))
-    return cdx.reply(call, index.search, index.manifest, index.settings)
+    return index.reply(asked(arguments), path)
 
 
 def whole(index: Index, **arguments: object) -> list[str]:
     """Return all lines of a query, answer by answer."""
-    settings = configuration.parse("", {"SHEAF_CONTENT_LINES": "100000"})
-    call = Call("GET", BASE, "/cdx", asked({"output": "text", **arguments}))
-    reply = cdx.reply(call, index.search, index.manifest, settings)
+    reply = index.reply(asked({"output": "text", **arguments}), lines=100_000)
     assert "Link" not in reply.headers
     return reply.body.decode().splitlines()
 

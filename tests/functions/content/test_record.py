@@ -1,9 +1,7 @@
 """Records of archive files: payloads come out as they went in, whatever they are packed in."""
 
-import base64
 import gzip
 import hashlib
-import io
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -14,16 +12,13 @@ import pytest
 import zstandard
 
 from functions.archive.declared_digest import DeclaredDigest
-from functions.content import archived_payload
-from functions.content.archives import PlacedArchives
-from functions.content.capture_row import CaptureRow
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content, ContentError
-from functions.store.slice import FolderSlices
 from tests.builder.sources.webarchives.containers import (
     PAGE,
     URL,
     arc,
+    archived,
     captures,
     dictionary,
     dictionary_frame,
@@ -32,6 +27,7 @@ from tests.builder.sources.webarchives.containers import (
     frames,
     http,
     members,
+    sha1,
     warc,
 )
 from tests.functions.content.stored import NONE, Stored
@@ -50,12 +46,8 @@ def wide(data: bytes) -> bytes:
 
 
 def zipped(data: bytes, method: int, name: str = "archive/one.warc.gz") -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", method) as archive:
-        archive.writestr("datapackage.json", "{}")
-        archive.writestr(name, data)
-        archive.writestr("indexes/a.cdx", b"x" * 200_000)  # so that the directory lies elsewhere
-    return made.getvalue()
+    far = ("indexes/a.cdx", b"x" * 200_000)  # so that the directory lies elsewhere
+    return archived(("datapackage.json", "{}"), (name, data), far, method=method)
 
 
 def of_dictionary() -> bytes:
@@ -83,7 +75,7 @@ def test_a_wrong_length_is_mended_where_its_member_and_a_digest_prove_it(
 ) -> None:
     """As `offset` beside the right length; None: missing. Else the capture is truncated."""
     block, body = http(PAGE * 9), PAGE * 9
-    digest = b"WARC-Payload-Digest: sha1:" + base64.b32encode(hashlib.sha1(body).digest())
+    digest = b"WARC-Payload-Digest: sha1:" + sha1(body).encode()
     length = b"none" if offset is None else b"%d" % (len(block) + offset)
     records = [warc(block, digest, length=length), warc(http(b"2"), url=b"http://a.cz/2")]
     data = pack(records) if pack else b"".join(records)
@@ -107,8 +99,7 @@ def test_each_payload_comes_out_of_its_place(stored: Stored, name: str) -> None:
         assert (found.size, found.status) == (len(body), 200)
         assert found.headers == (("Content-Type", "text/html; charset=utf-8"),)
         assert found.media_type == "text/html; charset=utf-8"
-        sha1 = base64.b32encode(hashlib.sha1(body).digest()).decode()
-        assert found.digest == f"sha1:{sha1}"
+        assert found.digest == f"sha1:{sha1(body)}"
         if found.stretch is not None:
             data = Path(found.stretch.address).read_bytes()[found.stretch.offset :]
             assert data[: found.stretch.length] == body
@@ -255,16 +246,6 @@ def test_a_resource_has_the_type_of_its_record_and_no_headers(stored: Stored) ->
     assert stored.read() == PAGE
 
 
-def placed(folder: Path) -> PlacedArchives:
-    return PlacedArchives([FolderSlices(folder)], FolderSlices(folder / "store"))
-
-
-def of(data: bytes, name: str) -> CaptureRow:
-    (event,) = captures(data, name=name)
-    fields = {f: getattr(event, f, None) for f in event.__slots__} | {"refers_to": None}
-    return CaptureRow.of("oai:a.cz:1", 1, (), fields)
-
-
 @pytest.mark.parametrize(
     ("there", "detail"),
     [
@@ -276,16 +257,13 @@ def of(data: bytes, name: str) -> CaptureRow:
         (b"WARC/1.0\r\nWARC-Type: response\r\n", "header of the record there cannot be read"),
     ],
 )
-def test_another_file_of_the_same_name_is_damage(tmp_path: Path, there: bytes, detail: str) -> None:
-    capture = of(warc(http(PAGE)), "a.warc")
-    (tmp_path / "a.warc").write_bytes(there)
-    with (
-        pytest.raises(ContentError, match=detail) as error,
-        archived_payload.open_record(placed(tmp_path), capture),
-    ):
-        pass
+def test_another_file_of_the_same_name_is_damage(stored: Stored, there: bytes, detail: str) -> None:
+    stored.put("a.warc", warc(http(PAGE)))
+    (stored.folder / "a.warc").write_bytes(there)
+    with pytest.raises(ContentError, match=detail) as error:
+        stored.found()
     assert error.value.code == "damaged"
-    assert str(tmp_path) not in str(error.value)
+    assert str(stored.folder) not in str(error.value)
 
 
 def taken(contents: ArchivedContents, content: Content, came: bytearray) -> None:
@@ -313,13 +291,12 @@ def test_a_digest_of_what_was_dechunked_is_one_of_the_payload(stored: Stored) ->
     """An index may name it, for some crawlers tell it so."""
     data = chunked(PAGE)
     archive = warc(http(data, b"Transfer-Encoding: chunked"))
-    sha1 = base64.b32encode(hashlib.sha1(PAGE).digest()).decode()
     (event,) = captures(archive, name="a.warc")
-    event.content_digest = sha1
+    event.content_digest = sha1(PAGE)
     (stored.folder / "a.warc").write_bytes(archive)
     stored.list([event])
     assert stored.read() == PAGE
-    assert stored.found().digest == f"sha1:{sha1}"
+    assert stored.found().digest == f"sha1:{sha1(PAGE)}"
 
 
 @pytest.mark.parametrize("algorithm", ["sha1", "md5"])

@@ -1,7 +1,10 @@
 """Small archives made by hand, and a reader of them that holds what must always hold."""
 
+import base64
 import gzip
+import hashlib
 import io
+import zipfile
 from collections.abc import Iterable
 
 import zstandard
@@ -62,8 +65,25 @@ def filedesc(version: bytes = b"1 0", line: bytes | None = None) -> bytes:
     return arc(block, b"filedesc://a.arc", b"20080430204825", b"text/plain")
 
 
+def zipped(record: bytes) -> bytes:
+    return gzip.compress(record, mtime=0)
+
+
 def members(records: Iterable[bytes]) -> bytes:
-    return b"".join(gzip.compress(record, mtime=0) for record in records)
+    return b"".join(map(zipped, records))
+
+
+def archived(*files: tuple[str, bytes | str], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Return a zip with these files, as a WACZ is one."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in files:
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def sha1(data: bytes) -> str:
+    return base64.b32encode(hashlib.sha1(data).digest()).decode()
 
 
 def events(
@@ -80,6 +100,10 @@ def events(
 
 def captures(data: bytes, rules: DocumentRules = ALL, name: str = "a") -> list[Capture]:
     return [e for e in events(data, rules, name) if isinstance(e, Capture)]
+
+
+def urls(data: bytes) -> list[str]:
+    return [capture.url for capture in captures(data)]
 
 
 def skips(data: bytes, rules: DocumentRules = ALL) -> list[str]:

@@ -11,7 +11,14 @@ from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.html import title_and_language
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import ArchiveReader
-from tests.builder.sources.webarchives.containers import arc, filedesc, http, members, warc
+from tests.builder.sources.webarchives.containers import (
+    arc,
+    archived,
+    filedesc,
+    http,
+    members,
+    warc,
+)
 from tests.extent import examples
 
 _RECORDS = [warc(http(), url=b"http://a.cz/%d" % n) for n in range(4)]
@@ -53,11 +60,9 @@ def test_arbitrary_bytes_behind_a_good_start(start, data):
 @given(st.data())
 @settings(max_examples=examples(200), deadline=None)
 def test_corrupted_wacz(draw):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", draw.draw(st.sampled_from([0, zipfile.ZIP_DEFLATED]))) as made:
-        made.writestr("datapackage.json", "{}")
-        made.writestr("archive/a.warc", _FILES[0])
-    data = bytearray(out.getvalue())
+    method = draw.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]))
+    files = (("datapackage.json", "{}"), ("archive/a.warc", _FILES[0]))
+    data = bytearray(archived(*files, method=method))
     for _ in range(draw.draw(st.integers(1, 4))):
         data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
     assert _kinds(bytes(data[: draw.draw(st.integers(100, len(data)))]))

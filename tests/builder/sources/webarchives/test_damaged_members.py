@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-from base64 import b32encode
 from types import SimpleNamespace
 
 import pytest
@@ -19,11 +18,13 @@ from tests.builder.sources.webarchives.containers import (
     frame,
     http,
     members,
+    sha1,
     warc,
+    zipped,
 )
 
 BODY = b"<title>One</title>" + b"some text " * 40
-SHA1 = b32encode(hashlib.sha1(BODY).digest()).decode()
+SHA1 = sha1(BODY)
 DECLARED = b"WARC-Payload-Digest: sha1:" + SHA1.encode()
 PLAIN = warc(http(BODY))
 TOLD = warc(http(BODY), DECLARED)
@@ -34,10 +35,6 @@ def spoil(member, at=-8, bit=1):
     changed = bytearray(member)
     changed[at] ^= bit
     return bytes(changed)
-
-
-def zipped(record):
-    return gzip.compress(record, mtime=0)
 
 
 def test_a_damaged_capture_keeps_the_declared_digest_and_its_identity():
@@ -87,7 +84,7 @@ def test_a_declared_digest_that_is_there_proves_the_payload():
 
 def test_records_that_share_a_damaged_member_are_all_marked():
     records = [warc(http(BODY + b"%d" % n), url=b"http://a.cz/%d" % (n // 2)) for n in range(6)]
-    whole = gzip.compress(b"".join(records), mtime=0)
+    whole = zipped(b"".join(records))
     assert [one.content_damaged for one in captures(whole)] == [None] * 6
     found = captures(spoil(whole) + members([PLAIN]))
     assert [one.content_damaged for one in found] == ["checksum"] * 6 + [None]

@@ -13,6 +13,7 @@ from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives.webarchive import ArchiveReader
 from tests.builder.sources.webarchives.containers import (
     ALL,
+    archived,
     captures,
     codes,
     events,
@@ -80,13 +81,9 @@ def test_the_manifest_is_compared_with_what_is_there():
 
 def test_a_wacz_of_several_is_read_and_none_deeper():
     def pack(name, data):
-        out = io.BytesIO()
         digest = hashlib.sha256(ARCHIVE).hexdigest()  # of something else
         listed = {"resources": [{"path": name, "hash": f"sha256:{digest}"}]}
-        with zipfile.ZipFile(out, "w") as archive:
-            archive.writestr(name, data)
-            archive.writestr("datapackage.json", json.dumps(listed))
-        return out.getvalue()
+        return archived((name, data), ("datapackage.json", json.dumps(listed)))
 
     inner = pack("week/Inner.WACZ", wacz())
     assert [capture.warc_filename for capture in captures(inner)] == [
@@ -106,11 +103,8 @@ def test_a_wacz_of_several_is_read_and_none_deeper():
 
 @pytest.mark.parametrize("text", [b"{not", b"", b"[1]", b'{"resources": [{"path": 1}, 2]}'])
 def test_an_odd_manifest_is_passed_over(text):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("datapackage.json", text)
-        archive.writestr("archive/one.warc.gz", ARCHIVE)
-    assert (len(captures(out.getvalue())), codes(out.getvalue())) == (4, [])
+    data = archived(("datapackage.json", text), ("archive/one.warc.gz", ARCHIVE))
+    assert (len(captures(data)), codes(data)) == (4, [])
 
 
 FORMS = {
@@ -180,10 +174,8 @@ def test_a_flipped_bit_in_any_header_costs_no_capture_silently(form):
 
 
 def test_a_name_of_another_alphabet_costs_no_capture():
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("archive/xxx.warc.gz", ARCHIVE)
-    data = bytearray(out.getvalue().replace(b"xxx", "d\u00e9t".encode("cp437")))
+    whole = archived(("archive/xxx.warc.gz", ARCHIVE))
+    data = bytearray(whole.replace(b"xxx", "d\u00e9t".encode("cp437")))
     data[8] ^= 9  # the method, in the local header
     assert (len(captures(bytes(data))), codes(bytes(data))) == (4, ["wacz-damaged"])
 
@@ -220,10 +212,8 @@ def test_a_wacz_cut_within_an_archive_gives_what_is_there():
 
 def test_deflated_archives_keep_what_lies_before_the_damage():
     records = [warc(http(b"<p>%d" % n * 99), url=b"http://a.cz/%d" % n) for n in range(200)]
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("archive/a.warc", b"".join(records))
-    data = bytearray(out.getvalue())
+    files = ("archive/a.warc", b"".join(records))
+    data = bytearray(archived(files, method=zipfile.ZIP_DEFLATED))
     middle = len(data) // 2
     data[middle : middle + 8] = b"\xff" * 8
     assert len(captures(bytes(data))) > 40

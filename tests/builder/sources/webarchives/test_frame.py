@@ -28,6 +28,7 @@ from tests.builder.sources.webarchives.containers import (
     members,
     skippable,
     skips,
+    urls,
     warc,
 )
 from tests.memory import at_most
@@ -46,10 +47,6 @@ def placeless(data):
         replace(e, **nowhere) if isinstance(e, Capture) else getattr(e, "reason", e)
         for e in events(data)
     ]
-
-
-def urls(data):
-    return [c.url for c in captures(data)]
 
 
 def kind(data):

@@ -4,7 +4,6 @@ A file is a row of parts, one a record as stored. A mutation leaves some of them
 makes rubble of others: bytes flipped, lost, put in, overwritten, or cut off with the file's end.
 """
 
-import gzip
 import io
 from collections import Counter
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from tests.builder.sources.webarchives.containers import (
     frame,
     http,
     warc,
+    zipped,
 )
 from tests.extent import examples
 
@@ -47,10 +47,6 @@ WARCS = [
 ]
 ARCS = [filedesc(), *(arc(http(b), url=b"http://a.cz/%d" % n) for n, b in enumerate(BODIES))]
 TRAINED = dictionary()
-
-
-def zipped(record):
-    return gzip.compress(record, mtime=0)
 
 
 PACKED = {

@@ -5,7 +5,6 @@ where the reader left a record out, and with the record that lies at that very p
 a file is without a line, but for those that are named.
 """
 
-import base64
 import csv
 import hashlib
 import io
@@ -24,7 +23,7 @@ from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.archive import record_header
 from functions.archive.stream import RecordStream
-from tests.builder.sources.webarchives.containers import ALL
+from tests.builder.sources.webarchives.containers import ALL, sha1
 
 DATA = Path(__file__).parents[4].parent / "shared" / "data" / "webarchive"
 ORACLE = DATA / "oracle"
@@ -75,10 +74,6 @@ class File:
 
 def opened(folder, name):
     return File((DATA / folder / name).read_bytes(), name)
-
-
-def sha1(data):
-    return base64.b32encode(hashlib.sha1(data).digest()).decode()
 
 
 def digits(text):

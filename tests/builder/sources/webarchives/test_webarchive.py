@@ -1,11 +1,9 @@
 """Whole files: what they are, which records are documents, and what a capture holds."""
 
-import base64
 import gzip
 import hashlib
 import io
 import re
-import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from tests.builder.sources.webarchives.containers import (
     PAGE,
     URL,
     arc,
+    archived,
     captures,
     codes,
     events,
@@ -30,21 +29,10 @@ from tests.builder.sources.webarchives.containers import (
     filedesc,
     http,
     members,
+    sha1,
     skips,
     warc,
 )
-
-
-def sha1(data):
-    return base64.b32encode(hashlib.sha1(data).digest()).decode()
-
-
-def wacz(*entries):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, data in entries:
-            archive.writestr(name, data)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -57,8 +45,8 @@ def wacz(*entries):
         (filedesc() + arc(http()), "arc"),
         (arc(http()), "arc"),
         (members([arc(http())]), "arc.gz"),
-        (wacz(("datapackage.json", "{}")), "wacz"),
-        (wacz(("mimetype", "x"), ("word/a.xml", "x")), None),
+        (archived(("datapackage.json", "{}")), "wacz"),
+        (archived(("mimetype", "x"), ("word/a.xml", "x")), None),
         (b"", None),
         (b"This file is not an arc file.\n", None),
         (gzip.compress(b"plain", mtime=0), None),
@@ -78,7 +66,7 @@ def test_a_file_is_known_by_its_first_bytes(data, kind):
         (b"\x04\x22\x4d\x18....", "unsupported-compression", "lz4"),
         (b" CDX N b a m s k r M S V g\n", "not-an-archive", "a CDX index"),
         (b'cz,a)/ 20200101000000 {"url": 1}\n', "not-an-archive", "a CDXJ index"),
-        (wacz(("mimetype", "x")), "not-an-archive", "a zip file that is not a WACZ"),
+        (archived(("mimetype", "x")), "not-an-archive", "a zip file that is not a WACZ"),
         (gzip.compress(b" CDX N b a\n", mtime=0), "not-an-archive", "gzip of a CDX index"),
         (b"text\n", "not-an-archive", ""),
     ],
@@ -257,7 +245,7 @@ def test_a_resource_is_all_payload():
 
 def test_the_files_in_a_wacz_are_read():
     inner = members([warc(http())])
-    data = wacz(
+    data = archived(
         ("datapackage.json", "{}"), ("archive/data.warc.gz", inner), ("pages/pages.jsonl", "{}")
     )
     (capture,) = captures(data, name="x.wacz")

@@ -1,16 +1,13 @@
 """Ingest: however it is cut up, by how many it is read, and wherever it ended before, the same."""
 
 import functools
-import gzip
 import hashlib
 import random
-import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +25,16 @@ from builder.sources.webarchives.webarchive import ArchiveReader
 from builder.store import workdir
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
-from tests.builder.sources.webarchives.containers import arc, filedesc, frame, http, members, warc
+from tests.builder.indexes import rows_of
+from tests.builder.sources.webarchives.containers import (
+    arc,
+    archived,
+    filedesc,
+    frame,
+    http,
+    members,
+    warc,
+)
 from tests.builder.sources.webarchives.test_request import exchange, post
 from tests.extent import examples
 
@@ -79,12 +85,7 @@ def intake_of(root: Path, name: str = "run") -> dict[str, bytes]:
 
 def table(root: Path, table: str) -> list[dict[str, Any]]:
     """Return the rows of a table of the intake, in the order of its files."""
-    files = sorted(str(path) for path in (root / "intake").glob(f"*/{table}*.parquet"))
-    if not files:
-        return []
-    result = duckdb.execute("FROM read_parquet($f)", {"f": files})
-    names = [column[0] for column in result.description]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    return rows_of(sorted((root / "intake").glob(f"*/{table}*.parquet")))
 
 
 def as_read(files: Sequence[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -136,25 +137,21 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     found += [archive(folder / f"small-{n}.warc.gz", n, seed=n) for n in range(4)]
     broken = bytearray(found[0].read_bytes())
     broken[len(broken) // 2] ^= 0x55
-    (folder / "broken.warc.gz").write_bytes(broken)
-    (folder / "cut.arc.gz").write_bytes(found[2].read_bytes()[:-9])
-    (folder / "one-member.warc.gz").write_bytes(gzip.compress(found[1].read_bytes(), mtime=0))
-    pair = gzip.decompress(members([warc(http()), warc(http())]))
-    (folder / "shared.warc.gz").write_bytes(gzip.compress(pair, mtime=0) * 9)
-    (folder / "shared.warc.zst").write_bytes(frame(pair) * 9)
+    pair = warc(http()) * 2
     asked = [exchange(post(b"a=%d" % n), n, before=n % 2 == 0) for n in range(40)]
-    (folder / "posts.warc.gz").write_bytes(members([record for pair in asked for record in pair]))
-    (folder / "notes.txt").write_text("no archive")
-    (folder / "empty.warc").touch()
-    names = (
-        "broken.warc.gz",
-        "cut.arc.gz",
-        "one-member.warc.gz",
-        *_SHARED,
-        "notes.txt",
-        "posts.warc.gz",
-    )
-    return [*found, *(folder / name for name in names), folder / "empty.warc"]
+    others = {
+        "broken.warc.gz": broken,
+        "cut.arc.gz": found[2].read_bytes()[:-9],
+        "one-member.warc.gz": members([found[1].read_bytes()]),
+        "shared.warc.gz": members([pair] * 9),
+        "shared.warc.zst": frame(pair) * 9,
+        "notes.txt": b"no archive",
+        "posts.warc.gz": members([record for pair in asked for record in pair]),
+        "empty.warc": b"",
+    }
+    for name, data in others.items():
+        (folder / name).write_bytes(data)
+    return [*found, *(folder / name for name in others)]
 
 
 def test_the_intake_is_what_the_reader_gives(tmp_path: Path, crawl: list[Path]) -> None:
@@ -240,10 +237,8 @@ def test_a_wacz_that_its_first_bytes_do_not_show_is_read_all_the_same(
     noise = random.Random(0)
     records = [warc(http(noise.randbytes(6000)), url=b"http://a.cz/%d" % n) for n in range(4)]
     path = tmp_path / "a.wacz"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/a.warc.gz", members(records))
-        archive.writestr("datapackage.json", "{}")
-    data = bytearray(path.read_bytes())
+    files = (("archive/a.warc.gz", members(records)), ("datapackage.json", "{}"))
+    data = bytearray(archived(*files))
     data[30] ^= at
     path.write_bytes(data)
     (source,) = ingested(tmp_path / "store", [path])[0].run.sources

@@ -1,11 +1,10 @@
 """Sources that a file names, and sources that are read again because they failed."""
 
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.builder.sources.webarchives.containers import filedesc, http
+from tests.builder.sources.webarchives.containers import archived, filedesc, http
 from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import PAGES, one_line
 
@@ -54,8 +53,7 @@ def test_a_list_that_cannot_be_read_is_named(
 def test_a_whole_file_without_captures_has_not_failed(home: Home, tmp_path: Path) -> None:
     """Its only document may be one that a rule leaves out; a WACZ may have pages alone."""
     (tmp_path / "pages").mkdir()
-    with zipfile.ZipFile(tmp_path / "pages" / "a.wacz", "w") as made:
-        made.writestr("datapackage.json", "{}")
+    (tmp_path / "pages" / "a.wacz").write_bytes(archived(("datapackage.json", "{}")))
     done = home("ingest", tmp_path / "pages", "--json")
     assert (done.code, done.json["sources"][0]["codes"]) == (0, {"wacz-empty": 1})
     assert "already ingested: 1 of 1 file" in home("ingest", tmp_path / "pages").err

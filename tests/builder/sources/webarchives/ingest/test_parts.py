@@ -10,7 +10,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from builder.errors import UsageError
@@ -32,7 +31,7 @@ from builder.sources.webarchives.rules import DocumentRules, SetRule
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.store import Writer
-from tests.builder.indexes import line
+from tests.builder.indexes import line, rows_of
 from tests.builder.sources.webarchives.ingest.test_ingest import (
     _SHARED,
     RULES,
@@ -66,12 +65,7 @@ def committed(
 def rows(store: Writer, table: str) -> list[dict[str, Any]]:
     """Return the rows of a table as a publish reads them."""
     found = list(intake.runs(store))
-    files = intake.files(store, found, intake.keys_of(store, found), table)
-    if not files:
-        return []
-    result = duckdb.execute("FROM read_parquet($f)", {"f": files})
-    names = [column[0] for column in result.description]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    return rows_of(intake.files(store, found, intake.keys_of(store, found), table))
 
 
 @pytest.fixture
