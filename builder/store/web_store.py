@@ -120,4 +120,4 @@ class WebStore(BucketReader):
 def open_web_store(address: WebAddress, connection: BucketConnection) -> WebStore:
     """Return the store at a URL."""
     # Functions that publish never read one, and are packed without the library of this client.
-    return WebStore(address, import_module(_CLIENT).WebClient(address, connection))
+    return WebStore(address, import_module(_CLIENT).WebClient(address.url, connection))

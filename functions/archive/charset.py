@@ -23,6 +23,9 @@ from chardetng_py import EncodingDetector
 SPACE = rb"\t\n\f\r "
 """White space of HTML, for a character class in a regular expression."""
 
+UNLIKE_ASCII = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
+"""Encodings whose ASCII bytes are not always ASCII characters."""
+
 TAG_NAME = rb"[a-zA-Z][^" + SPACE + rb"/>]*+"
 """A tag's name behind `<` or `</`, as a regular expression."""
 
@@ -105,11 +108,8 @@ _LANGUAGE = re.compile(
 )
 _SIMPLE_LANGUAGE = re.compile(rb"[a-zA-Z][a-zA-Z0-9_,\-]*")
 
-PlainHead = tuple[bytes, bytes | None]
-"""The bytes of the title and of the html element's language."""
 
-
-def read_plain_head(head: bytes) -> PlainHead | None:
+def read_plain_head(head: bytes) -> tuple[bytes, bytes | None] | None:
     """Return title and language of a page in an ASCII-compatible encoding; None if not plain."""
     start = _START.match(head)
     title = start and _TITLE.match(head, start.end())

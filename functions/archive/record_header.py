@@ -25,7 +25,8 @@ _MEDIA_TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20  # bytes; some archives put whole JSON documents into their headers
 _RECORD_TYPES = DOCUMENT_TYPES | {"warcinfo", "request", "metadata", "conversion", "continuation"}
-_FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
+FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
+"""Where a field goes on in the next line."""
 _FIELD = re.compile(rb"(?m)^([^:\s]+)[ \t]*:[ \t]*(.*)$")
 _EMPTY_LINE = b"\r\n\r\n"  # ends a WARC header, and also a record
 _NAME = re.compile(rb"[^:\s]+(?=[ \t]*\Z)")
@@ -282,7 +283,7 @@ def parse_fields(head: bytes) -> dict[bytes, bytes]:
     """
     head = head[head.find(b"\n") + 1 :]
     if b"\n " in head or b"\n\t" in head:
-        head = _FOLD.sub(b" ", head)
+        head = FOLD.sub(b" ", head)
     fields = _FIELD.findall(head)
     fields.reverse()
     return {name.lower(): value.rstrip() for name, value in fields}

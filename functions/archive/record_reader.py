@@ -21,7 +21,6 @@ ZSTD_MAGIC = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 _GZIP = b"\x1f\x8b"
 _HTTP = b"application/http"
 _FIELD = re.compile(rb"([!#-'*+\-.^_`|~0-9A-Za-z]+)[ \t]*:[ \t]*(.*?)[ \t\r]*")
-_FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
 
 
 class NoDocumentError(ValueError):
@@ -168,6 +167,6 @@ def _open_stream(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes])
 
 def read_fields(head: bytes) -> tuple[tuple[str, str], ...]:
     """Return the fields of a message's head, without its status line."""
-    lines = _FOLD.sub(b" ", head.partition(b"\n")[2]).split(b"\n")
+    lines = record_header.FOLD.sub(b" ", head.partition(b"\n")[2]).split(b"\n")
     matches: list[Any] = [_FIELD.fullmatch(line) for line in lines]
     return tuple((m[1].decode("ascii"), m[2].decode("latin-1")) for m in matches if m)

@@ -28,7 +28,7 @@ LONGEST, ALL = 2000, 6000
 """Maximum bytes of a value and of all values: gateways accept 10 KB of headers."""
 
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _URL_SAFE = "!#$%&'()*+,-./:;=?@[]_~"
 """Characters that stay unescaped in a URL, besides letters and digits; escapes stay as they are."""
 _DIGESTS = {"sha1": ("sha", 20), "sha256": ("sha-256", 32), "sha512": ("sha-512", 64)}
@@ -130,7 +130,7 @@ def rename_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def plain_value(value: str) -> str:
     """Return a value in printable ASCII."""
-    text = _CONTROL.sub(" ", value).strip()
+    text = CONTROL.sub(" ", value).strip()
     return (
         text
         if text.isascii()

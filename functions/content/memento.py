@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from functions.config.configuration import Configuration
 from functions.content import capture_row, cdx, header_fields, near, terms
@@ -28,7 +28,6 @@ LINK = "application/link-format"
 _TIMEMAP, _TIMEGATE = "/timemap", "/timegate"
 VARIED = {"Vary": "Accept-Encoding, accept-datetime"}
 """The header of a TimeGate's answers (RFC 7089, section 2.1.2)."""
-_CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
 _LONGEST = 2000  # longest URL in headers: gateways accept 10 KB of them
 _CDXJ = capture_row.FORMS["cdxj"]
@@ -134,8 +133,7 @@ def _parse_request(call: Call, rest: str) -> MementoRequest:
     after = ""
     if rest:
         # A query string behind the path belongs to the URL.
-        url = f"{rest}?{call.query}" if call.query else rest
-        url = unquote(url) if _CODED.match(url) else url
+        url = terms.unescape_path(f"{rest}?{call.query}" if call.query else rest)
     else:
         arguments = dict(call.pairs)
         url, after = arguments.pop("url", ""), arguments.pop("after", "")

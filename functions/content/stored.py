@@ -12,6 +12,7 @@ from functions.archive.declared_digest import DeclaredDigest
 from functions.archive.record_reader import NoDocumentError
 from functions.archive.redif_text import restore_text
 from functions.content import archived_payload
+from functions.content.header_fields import UNKNOWN_TYPE
 from functions.content.protocols import ByteRange, ContentError
 from functions.reading.redirects import RedirectTables
 from functions.reading.repository import PublishedRecord
@@ -31,8 +32,8 @@ BUNDLE = "bundle.zip"
 TEMPLATE, GATHERED = "tobi", "fobi"
 """Kinds of objects of interest: a template, and a file behind a URL."""
 
+_TEXT = "text/plain; charset=utf-8"
 _NAMES = ("original", "platform_url", "terminal_url")
-_UNKNOWN = "application/octet-stream"
 # Those that the table has: snapshots from before there were packs lack `pack` and `start`.
 _COLUMNS = "tist|key|bytes|sha256|length|encoding|media_type|pack|start"
 _VERSION = (
@@ -112,7 +113,7 @@ def hold_file(record: PublishedRecord, file: Mapping[str, Any]) -> Holding:
         packing=packing,
         size=file["bytes"],
         digest=_declared_digest(file),
-        media_type=file.get("mimetype") or _UNKNOWN,
+        media_type=file.get("mimetype") or UNKNOWN_TYPE,
         url=file.get("terminal_url") or file.get("platform_url") or "",
         date=from_digits(file["terminal_dt"]) if file.get("terminal_dt") else None,
         name=(file.get("original") or file["path"]).rpartition("/")[2],
@@ -199,7 +200,7 @@ class ObjectReader:
             packed=length,
             encoding=encoding or "",
             digest=DeclaredDigest("sha256", bytes.fromhex(sha256)),
-            media_type="text/plain; charset=utf-8" if kind == TEMPLATE else media_type or _UNKNOWN,
+            media_type=_TEXT if kind == TEMPLATE else media_type or UNKNOWN_TYPE,
             url="" if kind == TEMPLATE else id_,
             date=datetime.fromtimestamp(tist, UTC),
         )

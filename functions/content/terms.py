@@ -20,6 +20,7 @@ import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from functions.content.capture_row import (
     ALIASES,
@@ -32,6 +33,7 @@ from functions.content.protocols import BytePlace
 from functions.snapshot import authority, schema, surt
 from functions.snapshot.errors import SheafError
 
+_ESCAPED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 Range = tuple[str, str]
 """SURTs from the first one up to but not including the second."""
 
@@ -88,6 +90,11 @@ def parse_scope(url: str, match: str = "") -> Scope:
     url = complete_url(url)
     key = surt.of(url.encode("utf-8", "surrogateescape"))
     return Scope(url, match or "exact", MATCHES[match or "exact"](url, key))
+
+
+def unescape_path(url: str) -> str:
+    """Return a URL as it was before a client escaped it for a path: its scheme tells."""
+    return unquote(url) if _ESCAPED.match(url) else url
 
 
 def complete_url(url: str) -> str:

@@ -20,7 +20,7 @@ import obstore.store
 from obstore.exceptions import BaseError
 
 from functions.snapshot.errors import Conflict, StoreError
-from functions.snapshot.layout import S3_SCHEME, StoreAddress, WebAddress
+from functions.snapshot.layout import S3_SCHEME, StoreAddress
 from functions.store import s3_request
 from functions.store.connection import (
     BucketConnection,
@@ -149,9 +149,6 @@ class WebClient(_ObstoreClient):
     A server that refuses a file (401, 403) may just not say that it is missing. A file without ETag
     has the time of its last change instead.
     """
-
-    def __init__(self, address: WebAddress, connection: BucketConnection) -> None:
-        super().__init__(address.url, connection)
 
     def refusal(self, error: Exception) -> Refusal | None:
         """Return the Refusal that describes an error of obstore; None for any other error."""

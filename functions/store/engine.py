@@ -8,7 +8,6 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
-from types import TracebackType
 from typing import Any, TypeVar
 
 import duckdb
@@ -87,12 +86,7 @@ class Connection:
     def __enter__(self) -> "Connection":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
 
 

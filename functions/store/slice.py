@@ -158,7 +158,7 @@ def open_client(
 ) -> ObjectClient:
     """Return a client that reads the objects at an address. Raises StoreError."""
     if isinstance(at, WebAddress):
-        return WebClient(at, connection)
+        return WebClient(at.url, connection)
     return Client(at, connection, environment)
 
 

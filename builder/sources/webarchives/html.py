@@ -19,6 +19,7 @@ from typing import NamedTuple
 from functions.archive.charset import (
     SPACE,
     TAG_NAME,
+    UNLIKE_ASCII,
     decoder,
     read_plain_head,
     tag_attributes,
@@ -222,8 +223,6 @@ _ILLEGAL_REFERENCE = re.compile(
     re.IGNORECASE,
 )
 """References to characters that XML forbids; resolving them leaves nothing."""
-_OTHERWISE = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
-"""Encodings whose ASCII bytes are not always ASCII characters."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
@@ -235,7 +234,7 @@ def title_and_language(
     With `is_xml`, the page is XHTML that is served as such. The third value tells whether the title
     held characters that XML forbids; they are removed.
     """
-    if charset in _OTHERWISE:
+    if charset in UNLIKE_ASCII:
         head = decoder(charset).decode(head).encode("utf-8", "replace")
         charset = "utf-8"
     title, declared = read_plain_head(head) or find_title(head, is_xml=is_xml)

@@ -43,11 +43,11 @@ CRAWL_BYTES = 1 << 16
 _LONGEST_VALUE = 1000  # characters of a value
 
 CRAWL_FIELDS = {
-    # field of Crawl: names in lower case, the preferred one first
-    "software": ("software",),
-    "operator": ("operator",),
-    "part_of": ("ispartof",),
-    "description": ("description",),
+    # field of Crawl: its name in lower case
+    "software": "software",
+    "operator": "operator",
+    "part_of": "ispartof",
+    "description": "description",
 }
 _FIELD_LINE = re.compile(rb"^([A-Za-z][A-Za-z0-9\-_.]*)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 _ELEMENT = re.compile(rb"<(?:[A-Za-z0-9_.\-]+:)?([A-Za-z][A-Za-z0-9_.\-]*)(?:\s[^<>]*)?>([^<]*)</")
@@ -204,8 +204,5 @@ def parse_crawl(block: bytes) -> Crawl | None:
         text = _SPACE.sub(" ", text).strip()[:_LONGEST_VALUE].rstrip()
         if text:
             texts.setdefault(name.decode("ascii").lower(), text)
-    values = {
-        field: next((texts[name] for name in names if name in texts), None)
-        for field, names in CRAWL_FIELDS.items()
-    }
+    values = {field: texts.get(name) for field, name in CRAWL_FIELDS.items()}
     return Crawl(**values) if any(values.values()) else None

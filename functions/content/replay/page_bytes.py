@@ -49,8 +49,6 @@ _SIZE = re.compile(rb"\s(?:width|height)\s*=")
 _VIEW_BOX = re.compile(
     rb"\sviewBox\s*=\s*[\"']\s*(?:[-+.\de]+[\s,]+){2}([.\d]{1,9})[\s,]+([.\d]{1,9})\s*[\"']"
 )
-_TEXT_OF_ITS_OWN = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
-"""Encodings in which an ASCII byte need not be that character."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 _PLAIN = re.compile("[!-~]*")
 _SIMPLE = re.compile(
@@ -111,7 +109,7 @@ class PageBytes:
         cannot be decoded is replaced.
         """
         codec = (webencodings.lookup(self.encoding) or webencodings.UTF8).codec_info.name
-        if self.encoding in _TEXT_OF_ITS_OWN:
+        if self.encoding in charset.UNLIKE_ASCII:
             text = self.data.decode(codec, "replace")
             if target is None and text.encode(codec, "replace") != self.data:
                 return None

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 from functions.content import terms
 from functions.content.protocols import NEWEST, REPLAY
@@ -11,7 +10,6 @@ from functions.snapshot import surt
 
 PATH = REPLAY
 _PATH = re.compile(r"(?:([0-9]{1,14})([a-z]{2}_)?/|([0-9]{0,14})\*/)?(.+)", re.DOTALL)
-_CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _EARLIEST = "10000101000000"
 
 
@@ -41,5 +39,5 @@ def parse_address(text: str) -> ReplayRequest:
     if match is None:
         raise NoScope(f"Ask for {PATH}/TIMESTAMP/URL")
     stamp, modifier, span, url = match.groups()
-    url = terms.complete_url(unquote(url) if _CODED.match(url) else url)
+    url = terms.complete_url(terms.unescape_path(url))
     return ReplayRequest(stamp or span or "", modifier or "", url, span is not None)

@@ -33,7 +33,6 @@ _OWN = ("/worker.js", "/loader.js", "/archived.js")
 """Scripts of Sheaf's own; browsers register the first, which reads the installed one."""
 _OMITTED = {"content-encoding", "transfer-encoding", "content-length", "connection", "set-cookie"}
 """Archived headers that are not passed on: the payload comes decoded, and no cookie is set."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _WORKER = {
     "Content-Security-Policy": "default-src 'none'; connect-src 'self'; script-src 'self'",
     "X-Content-Type-Options": "nosniff",
@@ -146,7 +145,7 @@ def _write_head(content: Content) -> bytes:
 
 
 def _join(lines: list[str]) -> bytes:
-    clean = "".join(f"{_CONTROL.sub(' ', line)}\r\n" for line in lines)
+    clean = "".join(f"{header_fields.CONTROL.sub(' ', line)}\r\n" for line in lines)
     return f"{clean}\r\n".encode("utf-8", "replace")
 
 
