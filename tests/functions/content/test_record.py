@@ -20,6 +20,7 @@ from tests.builder.sources.webarchives.containers import (
     arc,
     archived,
     captures,
+    chunked,
     dictionary,
     dictionary_frame,
     faults,
@@ -115,11 +116,6 @@ CODED = {
     b"gzip, br": brotli.compress(gzip.compress(PAGE, mtime=0)),
     b"none": PAGE,
 }
-
-
-def chunked(data: bytes) -> bytes:
-    pieces = [data[at : at + 7] for at in range(0, len(data), 7)]
-    return b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\n\r\n"
 
 
 @pytest.mark.parametrize("coding", CODED)

@@ -24,6 +24,14 @@ def http(body: bytes = PAGE, *fields: bytes, status: bytes = b"HTTP/1.1 200 OK",
     return eol.join((status, *(fields or (b"Content-Type: text/html; charset=utf-8",)), b"", body))
 
 
+def chunked(data: bytes, size: int = 20) -> bytes:
+    """Return a body in chunks, of which the second has an extension."""
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    sizes = (b"%x" % len(p) + b";x=y" * (n == 1) for n, p in enumerate(pieces))
+    lines = (b"%b\r\n%b\r\n" % pair for pair in zip(sizes, pieces, strict=True))
+    return b"".join(lines) + b"0\r\n\r\n"
+
+
 def warc(
     block: bytes,
     *extra: bytes,

@@ -13,6 +13,7 @@ from functions.archive.coding import decode_head
 from tests.builder.sources.webarchives.containers import (
     PAGE,
     captures,
+    chunked,
     codes,
     faults,
     frame,
@@ -35,13 +36,6 @@ def streamed(data, window_log=20):
     half = len(data) // 2
     pieces = [made.compress(data[:half]), made.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)]
     return b"".join((*pieces, made.compress(data[half:]), made.flush()))
-
-
-def chunked(data, size=20):
-    pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    sizes = (b"%x" % len(p) + b";x=y" * (n == 1) for n, p in enumerate(pieces))
-    lines = (b"%b\r\n%b\r\n" % pair for pair in zip(sizes, pieces, strict=True))
-    return b"".join(lines) + b"0\r\n\r\n"
 
 
 @pytest.mark.parametrize(
