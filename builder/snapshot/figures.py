@@ -34,7 +34,6 @@ _VERSIONS = " UNION ALL ".join(
     f"SELECT {sign} AS sign, {_COUNTED_COLUMNS} FROM {table} WHERE {LISTED_CAPTURE}"
     for sign, table in ((1, "new_versions"), (-1, "superseded_versions"))
 )
-_CAPTURE_CHANGES = _SQL.get("capture_changes", versions=_VERSIONS)
 _NO_COUNTS = "(SELECT NULL AS {column}, NULL AS status, 0 AS captures, 0 AS bytes WHERE false)"
 _HOMES = 1_000_000  # of these numbers of parts each home has its own
 _SUMMED_CHANGES, _COUNT_FILES = _SQL.get("summed_changes"), _SQL.get("count_files")
@@ -59,7 +58,7 @@ def update(connection: engine.Connection, draft: Draft, sequence: int) -> None:
         if files := draft.paths(draft.files(draft.tables.get(TABLE, ()))):
             sql = f"SELECT {', '.join(schema.names(TABLE))} FROM {_FILES}"
             figures = FigureRows.of(connection.execute(sql, {"files": files}).fetchall())
-        connection.execute(_CAPTURE_CHANGES)
+        connection.execute(_SQL.get("capture_changes", versions=_VERSIONS))
         _count_captures(connection, draft, figures)
         rows = _count_items(connection, figures, sequence)
         _append(draft, rows)

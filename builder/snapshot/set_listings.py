@@ -25,7 +25,6 @@ SPREAD = 4
 _SLACK = 2  # row groups that any set may touch in addition
 
 _FILES = engine.table("$files")
-_SETS = engine.table("$sets")
 
 # One row for each set that lists the item, with whether it is live there. A set that the item has
 # left may share a parent with a set that contains it.
@@ -35,29 +34,16 @@ _SPECS = (
     "FROM {items})"
 )
 
-_ITEM_GROUPS = _SQL.get("item_groups", files=_FILES)
-_PARENT_SETS = _SQL.get("parent_sets")
 _SET_CELLS = _SQL.get(
     "set_cells", several_items=_SPECS.format(items="(SELECT * FROM item_groups WHERE several)")
 )
-_SET_SPREAD = _SQL.get("set_spread")
-_SET_RANGES = _SQL.get("set_ranges")
 _SET_COUNTS = _SQL.get("set_counts", superseded_sets=_SPECS.format(items="superseded_versions"))
-_COPIED_RECORDS = _SQL.get("copied_records", files=_FILES)
 COPY_ORDER = "listing, position"
 
 # Each file of the table of sets is the home of the sets from its first one on.
 _SET_FILES = (
     "CREATE TABLE set_files AS SELECT unnest($numbers::INTEGER[]) AS home, unnest($firsts) AS first"
 )
-_TOUCHED_FILES = _SQL.get("touched_files")
-_EARLIER_COUNTS = _SQL.get("earlier_counts", sets=_SETS)
-_EARLIER_SETS = _SQL.get("earlier_sets", sets=_SETS)
-_EARLIER_RANGES = _SQL.get("earlier_ranges", sets=_SETS)
-_SET_TOTALS = _SQL.get("set_totals")
-_SET_NAMES = _SQL.get("known_set_names", files=_FILES)
-_EMPTY_SETS = _SQL.get("empty_sets")
-_SET_PARTS = _SQL.get("set_parts")
 _SET_ROWS = _SQL.get(
     "set_rows", within="listing >= $start AND (listing < $end OR $end::VARCHAR IS NULL)"
 )
@@ -91,13 +77,13 @@ class SetIndex:
         numbers = [number for number, run in enumerate(runs) for _ in run.paths]
         group = {"group": layout.GROUP_ROWS}
         with engine.reading("the index of sets"):
-            connection.execute(_ITEM_GROUPS, {"files": files, **group})
-            connection.execute(_PARENT_SETS)
+            connection.execute(_SQL.get("item_groups", files=_FILES), {"files": files, **group})
+            connection.execute(_SQL.get("parent_sets"))
             connection.execute(_SET_CELLS, {"runs": numbers})
             connection.execute("DROP TABLE item_groups")
             values = {"spread": SPREAD, "slack": _SLACK, "page": layout.GROUP_ROWS / 4}
-            connection.execute(_SET_SPREAD, values)
-            connection.execute(_SET_RANGES)
+            connection.execute(_SQL.get("set_spread"), values)
+            connection.execute(_SQL.get("set_ranges"))
             connection.execute(_SET_COUNTS, {"sequence": sequence})
 
     def copies(self, run: int) -> tuple[Query, int]:
@@ -107,7 +93,8 @@ class SetIndex:
         """
         sql = "SELECT coalesce(sum(records), 0) FROM set_spread WHERE copied AND run = $run"
         ((count,),) = self._connection.execute(sql, {"run": run}).fetchall()
-        return (_COPIED_RECORDS, {"files": list(self._runs[run].paths), "run": run}), int(count)
+        copies = _SQL.get("copied_records", files=_FILES)
+        return (copies, {"files": list(self._runs[run].paths), "run": run}), int(count)
 
     def find_files(self, firsts: Sequence[str]) -> list[int]:
         """Return the numbers of the set files that change; `firsts` are the files' first sets."""
@@ -116,28 +103,35 @@ class SetIndex:
             self._connection.execute(
                 _SET_FILES, {"numbers": list(range(len(starts))), "firsts": starts}
             )
-            return [home for (home,) in self._connection.execute(_TOUCHED_FILES).fetchall()]
+            touched = self._connection.execute(_SQL.get("touched_files"))
+            return [home for (home,) in touched.fetchall()]
 
     def rows(self, earlier: Sequence[str]) -> Iterator[Query]:
         """Yield queries of the new rows of sets; `earlier` are the paths of touched files.
 
         The rows of all queries are sorted; each query takes a part of the memory.
         """
-        values = {"sets": list(earlier)}
         with engine.reading("the index of sets"):
             self._connection.execute(
                 "CREATE OR REPLACE TABLE earlier_sets "
                 "(listing VARCHAR, turns INTEGER[], name VARCHAR)"
             )
             if earlier:
-                for sql in (_EARLIER_COUNTS, _EARLIER_RANGES, _EARLIER_SETS):
-                    self._connection.execute(sql, values)
+                sets = engine.table("$sets")
+                for sql in (
+                    _SQL.get("earlier_counts", sets=sets),
+                    _SQL.get("earlier_ranges", sets=sets),
+                    _SQL.get("earlier_sets", sets=sets),
+                ):
+                    self._connection.execute(sql, {"sets": list(earlier)})
             self._connection.execute(scratch_tables.ensure("repository_set_names"))
             files = [path for run in self._runs for path in run.paths]
-            self._connection.execute(_SET_NAMES, {"files": files, "sequence": self._sequence})
-            self._connection.execute(_SET_TOTALS, {"sequence": self._sequence})
+            names = _SQL.get("known_set_names", files=_FILES)
+            self._connection.execute(names, {"files": files, "sequence": self._sequence})
+            self._connection.execute(_SQL.get("set_totals"), {"sequence": self._sequence})
             most = layout.GROUP_ROWS * layout.SETS_GROUPS
-            parts = self._connection.execute(_SET_PARTS, {"most": float(most)}).fetchall()
+            sql = _SQL.get("set_parts")
+            parts = self._connection.execute(sql, {"most": float(most)}).fetchall()
         many = max(1, engine.find_memory(self._connection) // (SET_BYTES * most))
         for place in range(0, len(parts), many):
             taken, behind = parts[place : place + many], parts[place + many : place + many + 1]
@@ -157,7 +151,7 @@ class SetIndex:
         Call `rows` first.
         """
         with engine.reading("the index of sets"):
-            ((now, before),) = self._connection.execute(_EMPTY_SETS).fetchall()
+            ((now, before),) = self._connection.execute(_SQL.get("empty_sets")).fetchall()
         return int(now), int(before)
 
     @staticmethod

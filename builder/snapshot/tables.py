@@ -34,9 +34,6 @@ from functions.snapshot.manifest import (
 from functions.store import columns, engine
 
 _FILES = engine.table("$files")
-_SUPERSEDED_POSITIONS = (
-    "CREATE TABLE superseded_positions AS SELECT position FROM superseded_versions"
-)
 _EARLIER_POSITIONS = f"INSERT INTO superseded_positions SELECT position FROM {_FILES}"
 _KEPT = (
     f"SELECT * FROM {_FILES} "
@@ -44,10 +41,6 @@ _KEPT = (
 )
 # Sorted for each kind: sorting by the kind as well would make comparisons more expensive.
 _FRESH = "SELECT * FROM new_versions WHERE kind = $kind"
-_REWRITTEN_SPANS = (
-    "CREATE TABLE rewritten_spans AS "
-    "SELECT unnest($firsts::BIGINT[]) AS first, unnest($lasts::BIGINT[]) AS last"
-)
 _OWN_KEYS = (
     f"SELECT {oai_name.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
     "WHERE position >= $base"
@@ -124,7 +117,8 @@ class SnapshotTables:
             self._find_superseded(plan)
             spans = [rewrite.span(own) for rewrite in plan]
             self._connection.execute(
-                _REWRITTEN_SPANS,
+                "CREATE TABLE rewritten_spans AS "
+                "SELECT unnest($firsts::BIGINT[]) AS first, unnest($lasts::BIGINT[]) AS last",
                 {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]},
             )
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
@@ -187,7 +181,9 @@ class SnapshotTables:
 
     def _find_superseded(self, plan: Iterable[Rewrite]) -> None:
         """Make `superseded_positions` of the rewritten runs and of this publish."""
-        self._connection.execute(_SUPERSEDED_POSITIONS)
+        self._connection.execute(
+            "CREATE TABLE superseded_positions AS SELECT position FROM superseded_versions"
+        )
         leaves = self._draft.tables.get("dead", ())
         spans = [run.span for rewrite in plan for run in rewrite.runs]
         met = [leaf for leaf in leaves if any(leaf.meets(s.first, s.last) for s in spans)]

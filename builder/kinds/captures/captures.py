@@ -41,7 +41,6 @@ _GIVEN = (
     "hive_partitioning = false)"
 )
 _INTAKE = engine.table("getvariable('intake')")
-_REPEATED_CAPTURES = _SQL.get("repeated_captures", intake=_INTAKE)
 _ALONE = _SQL.get("intake_captures", columns=COLUMNS, intake=_INTAKE)
 _UNITED = f"{_ALONE} ANTI JOIN united_captures USING (identifier) UNION ALL FROM united_captures"
 _NEW = (
@@ -69,11 +68,6 @@ _CAPTURE_COPIES = _SQL.get(
 
 
 _WITHDRAWN_PLACES = _SQL.get("withdrawn_places", given=_GIVEN)
-
-_OWN_VERSIONS = (
-    f"CREATE VIEW own_versions AS SELECT * REPLACE ({OWN_VALUES}), sets AS published "
-    "FROM listed_versions"
-)
 
 
 def merge(change: KindChange) -> KindCounts:
@@ -117,7 +111,7 @@ def _gather(connection: engine.Connection, files: list[str], namespace: str, dra
     """
     connection.execute("SET VARIABLE intake = $files", {"files": files})
     connection.execute("SET VARIABLE namespace = $namespace", {"namespace": namespace})
-    connection.execute(_REPEATED_CAPTURES, {"namespace": namespace})
+    connection.execute(_SQL.get("repeated_captures", intake=_INTAKE), {"namespace": namespace})
     repeated = rows_of(connection, "repeated_captures")
     if repeated:
         _unite(connection, files, namespace)
@@ -150,7 +144,10 @@ def _revise(connection: engine.Connection) -> tuple[int, int]:
     """
     matched = changed = 0
     if rows_of(connection, "listed_versions"):
-        connection.execute(_OWN_VERSIONS)
+        connection.execute(
+            f"CREATE VIEW own_versions AS SELECT * REPLACE ({OWN_VALUES}), sets AS published "
+            "FROM listed_versions"
+        )
         connection.execute(REVISED)
         counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM compared_captures"
         ((matched, changed),) = connection.execute(counts).fetchall()

@@ -16,8 +16,6 @@ from functions.store import engine
 
 _SQL = Statements(__file__)
 _INTAKE, _FILES = engine.table("getvariable('intake')"), engine.table("$files")
-_UNDATED = _SQL.get("undated_revisits", intake=_INTAKE, surt=lookup.URL_SURT)
-_DATED = _SQL.get("dated_originals", intake=_INTAKE)
 _EARLIER = _SQL.get("earlier_captures", urls=_FILES)
 _PUBLISHED = _SQL.get("published_originals", records=_FILES, original=match_keys.ORIGINAL)
 _SURTS = "SELECT DISTINCT surt FROM undated_revisits WHERE unchanged IS NOT NULL"
@@ -30,10 +28,10 @@ def find_originals(
 
     Return `captures` with those URLs and dates, as SQL: a table, a `url` and a `date`.
     """
-    connection.execute(_UNDATED)
+    connection.execute(_SQL.get("undated_revisits", intake=_INTAKE, surt=lookup.URL_SURT))
     if not lookup.rows_of(connection, "undated_revisits"):
         return {"captures": f"({captures}) c", "url": "NULL", "date": "NULL"}
-    connection.execute(_DATED)
+    connection.execute(_SQL.get("dated_originals", intake=_INTAKE))
     if files := lookup.fetch_groups(connection, draft, "urls", (_SURTS, {})):
         connection.execute(_EARLIER, {"files": files})
         delete_superseded(connection, draft, "earlier_captures")

@@ -55,10 +55,6 @@ _RESOLVED_REVISITS = _SQL.get(
     inherited_names=_LISTS,
 )
 _DIFFERS = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in TAKEN)
-_CHANGED_REVISITS = _SQL.get("changed_revisits", differs=_DIFFERS)
-_NEW_VERSIONS = _SQL.get("new_versions", revisit=match_keys.REVISIT)
-_ADD_PREPARED = _SQL.get("prepared_versions")
-_ADD_SUPERSEDED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 
 _INHERITING_REVISITS = _SQL.get("inheriting_revisits", files=match_keys.stored_rows(_FILES))
 # An item that once had another digest or date also had other keys.
@@ -66,7 +62,6 @@ _VERSIONS = f"(FROM {_FILES} WHERE position IN (SELECT position FROM item_versio
 _FORMER_ORIGINALS = "CREATE TABLE former_originals AS " + match_keys.original_keys(
     _VERSIONS.format(match_keys.ORIGINAL)
 )
-_ADD_ITEM_VERSIONS = _SQL.get("item_versions", files=_FILES)
 
 
 def resolve(change: KindChange) -> KindCounts:
@@ -87,11 +82,11 @@ def resolve(change: KindChange) -> KindCounts:
         connection.execute(_PENDING_REVISITS)
         RevisitSearch(connection, draft).run()
         connection.execute(_RESOLVED_REVISITS)
-        connection.execute(_CHANGED_REVISITS)
-        connection.execute(_NEW_VERSIONS)
+        connection.execute(_SQL.get("changed_revisits", differs=_DIFFERS))
+        connection.execute(_SQL.get("new_versions", revisit=match_keys.REVISIT))
         connection.execute(f"DELETE FROM prepared_versions WHERE {match_keys.REVISIT}")
-        connection.execute(_ADD_PREPARED)
-        connection.execute(_ADD_SUPERSEDED)
+        connection.execute(_SQL.get("prepared_versions"))
+        connection.execute(_SQL.get("superseded_versions", superseded=schema.SUPERSEDED))
         moved = rows_of(connection, "changed_revisits")
         connection.execute(
             "DROP TABLE pending_revisits; DROP TABLE resolved_revisits; "
@@ -119,7 +114,7 @@ def add_inheriting(change: KindChange) -> None:
             connection, draft, "records", ("SELECT position FROM inheriting_revisits", {})
         )
         if records:
-            connection.execute(_ADD_ITEM_VERSIONS, {"files": records})
+            connection.execute(_SQL.get("item_versions", files=_FILES), {"files": records})
 
 
 def _find_affected(connection: engine.Connection, draft: Draft) -> int:

@@ -64,10 +64,6 @@ _CHANGES = " UNION ALL ".join(
     f"sum(sign * bytes) AS bytes FROM collection_changes GROUP BY ALL"
     for facet in FACETS
 )
-_TOUCHED_COLLECTIONS = (
-    "CREATE TABLE touched_collections AS SELECT DISTINCT collection FROM collection_changes "
-    f"UNION SELECT DISTINCT {_WITHIN.format(sets='collections')} FROM "
-)
 _COLLECTION_TALLIES = """
 CREATE TABLE collection_tallies AS
 SELECT collection, facet, value, sum(captures)::BIGINT AS captures, sum(bytes)::BIGINT AS bytes
@@ -101,7 +97,10 @@ def restate(change: KindChange) -> KindCounts:
         if connection.execute(_CONCERNED.format(added=added)).fetchone() is None:
             return KindCounts()
         connection.execute(_COLLECTION_CHANGES)
-        connection.execute(_TOUCHED_COLLECTIONS + added)
+        connection.execute(
+            "CREATE TABLE touched_collections AS SELECT collection FROM collection_changes "
+            f"UNION SELECT {_WITHIN.format(sets='collections')} FROM {added}"
+        )
         touched = connection.execute(
             "SELECT collection FROM touched_collections ORDER BY ALL"
         ).fetchall()

@@ -26,9 +26,7 @@ _VERSION_RESULTS = _SQL.get(
     "version_results", dataset=DATASET, list=LIST, delete=DELETE, leave=LEAVE, closing=_CLOSING
 )
 _DECIDED_VERSIONS = _SQL.get("decided_versions", dataset_of_v=_DATASET.format("v.identifier"))
-_LATE_VERSIONS = _SQL.get("late_versions")
 OUTDATED_VERSIONS = _SQL.get("outdated_versions", results=engine.table("$results"))
-_RELATED_VERSIONS = _SQL.get("related_versions", dataset=DATASET)
 _REVISED_FILESETS = _SQL.get(
     "revised_filesets", left=LEFT.format(earlier="list_concat(old_sets, old_left_sets)", now="sets")
 )
@@ -43,7 +41,7 @@ def decide(connection: engine.Connection, follow: bool) -> None:
 def count_late(connection: engine.Connection, since: datetime) -> int:
     """Return how many versions are changed by results from before `since`."""
     values = {"since": since.replace(tzinfo=None)}
-    ((late,),) = connection.execute(_LATE_VERSIONS, values).fetchall()
+    ((late,),) = connection.execute(_SQL.get("late_versions"), values).fetchall()
     return int(late)
 
 
@@ -62,5 +60,5 @@ def refuse_altered(connection: engine.Connection) -> list[str]:
 
 def relate(connection: engine.Connection) -> None:
     """Make `revised_filesets`: the versions that change, or whose related versions do."""
-    connection.execute(_RELATED_VERSIONS)
+    connection.execute(_SQL.get("related_versions", dataset=DATASET))
     connection.execute(_REVISED_FILESETS)

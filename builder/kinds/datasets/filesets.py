@@ -40,11 +40,6 @@ _NO_EARLIER = (
 _EARLIER_RESULTS = (
     "CREATE TABLE earlier_results AS SELECT * FROM {} WHERE base_url IN (FROM requested_urls)"
 )
-_STALE_RESULTS = _SQL.get("stale_results")
-_RESULT_DATASETS = _SQL.get("result_datasets", dataset=DATASET)
-_SIBLINGS = _SQL.get("sibling_versions")
-_IDENTIFIED_RESULTS = _SQL.get("identified_results", delete=DELETE, list=LIST)
-_NEWEST_RESULTS = _SQL.get("newest_results", result=_RESULT)
 _UNCHANGED = (
     "(SELECT identifier FROM decided_versions WHERE NOT deleted "
     "AND identifier NOT IN (SELECT identifier FROM revised_filesets))"
@@ -93,14 +88,14 @@ def revise(change: KindChange) -> KindCounts:
         earlier = fetch_groups(connection, draft, RESULTS, ("FROM requested_urls", {}))
         values = {"earlier": earlier} if earlier else {}
         connection.execute(_EARLIER_RESULTS.format(_EARLIER if earlier else _NO_EARLIER), values)
-        for sql in (_STALE_RESULTS, _RESULT_DATASETS):
-            connection.execute(sql)
+        connection.execute(_SQL.get("stale_results"))
+        connection.execute(_SQL.get("result_datasets", dataset=DATASET))
         find(connection, draft, "result_datasets")
         count = rows_of(connection, "result_datasets")
-        connection.execute(_SIBLINGS)
+        connection.execute(_SQL.get("sibling_versions"))
         if rows_of(connection, "result_datasets") > count:
             find(connection, draft, "result_datasets")
-        connection.execute(_IDENTIFIED_RESULTS)
+        connection.execute(_SQL.get("identified_results", delete=DELETE, list=LIST))
         dataset_versions.decide(connection, base.configuration["fileset.follow_removals"])
         altered = dataset_versions.refuse_altered(connection)
         # The whole table of results is read for this, unless all changes are later.
@@ -111,7 +106,7 @@ def revise(change: KindChange) -> KindCounts:
             connection.execute(dataset_versions.OUTDATED_VERSIONS, values)
         dataset_versions.relate(connection)
         counts = add_versions(connection, "revised_filesets")
-        connection.execute(_NEWEST_RESULTS)
+        connection.execute(_SQL.get("newest_results", result=_RESULT))
         put(
             connection,
             draft,

@@ -26,7 +26,6 @@ _SQL = Statements(__file__)
 
 KIND = HARVESTED.name
 
-_HARVESTED_IDENTIFIERS = _SQL.get("harvested_identifiers")
 # The owner of an identifier: the repository of its listed item, else the first that claims it.
 _IS_OTHERS = f"""
 (o.identifier IS NOT NULL AND (o.kind != '{KIND}' OR NOT o.deleted AND NOT list_contains(
@@ -47,7 +46,6 @@ _STEPS = (
 )
 _RECEIVED = _SQL.get("received_entries")
 _LISTED = _SQL.get("listed_entries", kind=KIND, records=engine.table("$records"))
-_NO_ENTRIES = "SELECT '' AS identifier, '' AS prefix, '' AS entry WHERE false"
 _EQUAL_ENTRIES = _SQL.get("equal_entries", received=_RECEIVED, listed=_LISTED)
 _CHANGES = (
     _SQL.get("item_headers", kind=KIND),
@@ -77,7 +75,7 @@ def revise(change: KindChange) -> KindCounts:
     connection, draft = change.connection, change.draft
     sightings.decide(connection, draft, files)
     with engine.reading("the intake"):
-        connection.execute(_HARVESTED_IDENTIFIERS)
+        connection.execute(_SQL.get("harvested_identifiers"))
         connection.execute(scratch_tables.ensure("repository_set_names"))
         if names:
             connection.execute(_SET_NAMES, {"files": list(names)})
@@ -104,7 +102,7 @@ def _rows(change: KindChange, files: Sequence[str], count: int) -> Iterator[Quer
     connection, draft = change.connection, change.draft
     staying: Query = (_LISTED_POSITIONS.format(_STAYING), {})
     values = {"files": list(files)}
-    listed = _NO_ENTRIES
+    listed = "SELECT '' AS identifier, '' AS prefix, '' AS entry WHERE false"
     if records := fetch_groups(connection, draft, "records", staying):
         listed, values["records"] = _LISTED, records
     sql = _SQL.get("harvested_rows", kind=KIND, received=_RECEIVED, listed=listed, others=_OTHERS)

@@ -39,7 +39,6 @@ _LACKING = ", ".join(f"NULL::{c.type} AS {c.name}" for c in item_tables.INTAKE)
 _COLUMNS = ", ".join(schema.names(TABLE))
 _NOTHING = ", ".join(f"NULL::{c.type} AS {c.name}" for c in item_tables.SIGHTINGS)
 _HARVESTED_RECORDS = _SQL.get("harvested_records", place=PLACE.format("base_url"), lacking=_LACKING)
-DECIDED_FORMATS = _SQL.get("decided_formats")
 
 
 def decide(connection: engine.Connection, draft: Draft, files: Sequence[str]) -> None:
@@ -55,7 +54,7 @@ def decide(connection: engine.Connection, draft: Draft, files: Sequence[str]) ->
         there = _FILES if earlier else f"(SELECT {_NOTHING} WHERE false)"
         sql = _SQL.get("latest_sightings", columns=_COLUMNS, earlier=there)
         connection.execute(sql, {"files": earlier} if earlier else {})
-        connection.execute(DECIDED_FORMATS)
+        connection.execute(_SQL.get("decided_formats"))
 
 
 def keep(connection: engine.Connection, draft: Draft) -> None:

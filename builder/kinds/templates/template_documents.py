@@ -17,7 +17,6 @@ from functions.snapshot.store import Reader
 from functions.store import engine
 
 _SQL = Statements(__file__)
-_GATHERED = _SQL.get("gathered_files", kind=FILE, member=obi.GATHERED)
 LINKED = _SQL.get("linked_document", member=obi.GATHERED)
 """SQL for the document of `d` with the links of `g`, a row of `gathered_files` or NULLs."""
 _AT_ONCE = 32  # files that a range is read from
@@ -32,10 +31,6 @@ _PARQUET = "(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE 8192)"
 # A run that revises later ones may have a document of the same time as the revised run.
 _COUNTING = (
     "FROM ({rows}) d SEMI JOIN wanted_templates w ON id = handle AND tist = noted AND d.run = w.run"
-)
-_NO_DOCUMENTS = (
-    "CREATE OR REPLACE TABLE run_documents "
-    "(id VARCHAR, tist BIGINT, run BIGINT, sets VARCHAR[], document VARCHAR)"
 )
 _JOINED = f"COPY ({_COUNTING} ORDER BY id, tist) TO {{target}} {_PARQUET}"
 
@@ -74,9 +69,12 @@ def find_documents(
         if queries:
             connection.execute(f"CREATE OR REPLACE VIEW run_documents AS {rows}")
         else:
-            connection.execute(_NO_DOCUMENTS)
+            connection.execute(
+                "CREATE OR REPLACE TABLE run_documents "
+                "(id VARCHAR, tist BIGINT, run BIGINT, sets VARCHAR[], document VARCHAR)"
+            )
         lacking = connection.execute(_LACKING).fetchall()
-        connection.execute(_GATHERED)
+        connection.execute(_SQL.get("gathered_files", kind=FILE, member=obi.GATHERED))
     for handle, run in lacking:
         raise DamagedStore(
             f"{by_tist[run].documents_key} is damaged: it lacks the document of {handle}"

@@ -71,9 +71,6 @@ WHERE NOT m.lost AND NOT o.deleted AND (NOT m.fresh OR m.run <= $since)
 """
 _RECORDS = engine.table("$records")
 _COMPARED = _SQL.get("compared_templates", linked=LINKED)
-_DIFFERING = _SQL.get("differing_templates", records=_RECORDS)
-_REVISED_TEMPLATES = _SQL.get("revised_templates")
-_RECOVERED = _SQL.get("recovered_versions", linked=LINKED)
 _RANGES = _SQL.get("template_ranges")
 _NOTHING = "SELECT ''::VARCHAR AS id, 0::BIGINT AS tist, []::VARCHAR[] AS sets, '' AS document"
 _LEFT = LEFT.format(earlier="list_concat(k.old_sets, k.old_left_sets)", now="d.sets")
@@ -146,7 +143,7 @@ def revise(change: KindChange) -> KindCounts:
     with engine.reading("the last snapshot"):
         find(connection, draft, "wanted_templates", instead={"document": "NULL"})
         touched = _compare(connection, draft, since)
-        connection.execute(_REVISED_TEMPLATES, {"since": since})
+        connection.execute(_SQL.get("revised_templates"), {"since": since})
         new, changed, deleted = add_versions(connection, "revised_templates", KIND)
     change.rows[KIND] = _rows(connection, touched)
     if new:
@@ -174,7 +171,7 @@ def _compare(connection: engine.Connection, draft: Draft, since: int) -> str:
     touched = engine.table(f"[{target}]")
     connection.execute(f"INSERT INTO differing_templates SELECT id FROM {touched}")
     connection.execute(_COMPARED, {"since": since})
-    connection.execute(_DIFFERING, {"records": records})
+    connection.execute(_SQL.get("differing_templates", records=_RECORDS), {"records": records})
     return touched
 
 
@@ -216,7 +213,7 @@ def recover(change: KindChange) -> None:
     _want(connection, begin, f"{name} IN ({wanted})")
     find_documents(connection, base.store, runs, draft.folder)
     with engine.reading("the last snapshot"):
-        connection.execute(_RECOVERED)
+        connection.execute(_SQL.get("recovered_versions", linked=LINKED))
 
 
 def _want(connection: engine.Connection, begin: str, fresh: str, touched: str = "false") -> None:

@@ -72,7 +72,10 @@ class ObiAudit(KindAudit):
 
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects; add findings on their content, and on derived tables."""
-        objects = itertools.chain(self._objects(), self._packs)
+        rows = itertools.chain.from_iterable(map(self._list_stored, self._sound))
+        keyed = ((str(row.key), row) for row in rows)
+        stored = (row for k, row in keyed if k not in self._broken and self.audit.is_read(k))
+        objects = itertools.chain(stored, self._packs)
         digest = partial(self._digest, advance)
         for each, data in map_in_order(digest, objects, _THREADS, _AHEAD):
             self._check_object(each, data)
@@ -196,12 +199,6 @@ class ObiAudit(KindAudit):
         elif tist is None:
             for where in keys:
                 self._find("obi-stray", where, "it belongs to no run")
-
-    def _objects(self) -> Iterator[Version | Redirect]:
-        """Yield the rows of the objects to be read."""
-        for row in itertools.chain.from_iterable(map(self._list_stored, self._sound)):
-            if str(row.key) not in self._broken and self.audit.is_read(str(row.key)):
-                yield row
 
     def _check_object(self, each: _Stored, data: tuple[str, int] | StoreError) -> None:
         """Check an object against its row, or a pack against its name."""
