@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,9 @@ from builder.check.records import check_records
 from builder.check.report import make_report, strike_out
 from builder.check.text import write_text
 from builder.check.visit import VisitOptions, visit
-from builder.commands.make.harvest import normal_url, parse_header
+from builder.commands.make.harvest import normal_url, open_client, parse_header
 from builder.errors import explaining
-from builder.http.addresses import AnyAddresses
-from builder.http.client import HttpClient, agent_of
-from builder.http.politeness import HostQueue
+from builder.http.client import agent_of
 from builder.http.secrets import clean_document
 from builder.http.settings import http_settings, proxies
 from builder.store.context import Context
@@ -127,14 +124,6 @@ def open_asker(
     own = proxies(context.environment)
     own.of_url(url)  # raises UsageError for a proxy that cannot be used
     http = http_settings(context.defaults, "check")
-    pace = max(pace, http.host_seconds)
-    policy = replace(http.policy(), interval=pace, rest=0.0, forgives=0.0)
-    client = HttpClient(
-        agent=agent,
-        addresses=AnyAddresses(),
-        hosts=HostQueue(policy, stop := threading.Event()),
-        stop=stop,
-        proxies=own,
-    )
+    client = open_client(http, agent, pace, threading.Event(), own)
     budget = AskBudget(time.monotonic() + seconds)
     return RepositoryAsker(url, client, http.limits(), headers, budget)

@@ -21,7 +21,7 @@ from builder.http.client import HttpClient, agent_of
 from builder.http.errors import Deferred
 from builder.http.politeness import HostQueue
 from builder.http.secrets import clean_text
-from builder.http.settings import http_settings, proxies
+from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
 from builder.http.url import origin_of
 from builder.progress import RecordBar
 from builder.sources.harvest import batch, window
@@ -167,15 +167,7 @@ def harvest_lists(
 
         def work(job: HarvestJob) -> HarvestResult:
             own, limit = options[job], Deadline(stop, options[job].minutes * 60)
-            pace = max(http.host_seconds, own.pace)
-            policy = replace(http.policy(), interval=pace, rest=0.0, forgives=0.0)
-            client = HttpClient(
-                agent=agent,
-                addresses=AnyAddresses(),
-                hosts=HostQueue(policy, limit),  # each request has its own retries
-                stop=limit,
-                proxies=behind,
-            )
+            client = open_client(http, agent, own.pace, limit, behind)
             settings = OaiSettings(
                 limits=http.limits(),
                 say=lambda text: bar.print(visible(clean_text(text))),
@@ -200,6 +192,15 @@ def harvest_lists(
         crew = HarvestThreads(work, http.host_concurrent, stop)
         with closing(crew.outcomes([*options])) as outcomes:
             yield from outcomes
+
+
+def open_client(
+    http: HttpSettings, agent: str, pace: float, stop: threading.Event, behind: Proxies
+) -> HttpClient:
+    """Return a client with at least `pace` seconds between requests, which retry by themselves."""
+    interval = max(http.host_seconds, pace)
+    hosts = HostQueue(replace(http.policy(), interval=interval, rest=0.0, forgives=0.0), stop)
+    return HttpClient(agent=agent, addresses=AnyAddresses(), hosts=hosts, stop=stop, proxies=behind)
 
 
 def _bind_headers(

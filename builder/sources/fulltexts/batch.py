@@ -211,6 +211,7 @@ class Batch:
                 return True
 
     def _ask(self, url: str, origin: str) -> Result:
+        """Request a URL, record the response, and store its file. Called from threads."""
         before, validators = self.outcomes.before(url), Validators()
         if before.present:  # else its request has no conditions: the bytes must show it is back
             validators = Validators(before.etag, before.last_modified)
@@ -221,7 +222,11 @@ class Batch:
                 self.put_off[url] = often + 1
             if often < _PUT_OFF:
                 raise Deferred(f"{url}: the server asks to retry later")
-        self._record(url, origin, result)
+        self.journal.add(url, origin, origin in self.outcomes.pdf, result)
+        if isinstance(result, Moved):
+            self.outcomes.name_target(url, result)
+        elif isinstance(result, FileContent):
+            self._keep(url, result)
         return result
 
     def _restore(self) -> None:
@@ -271,14 +276,6 @@ class Batch:
     def _take(self, fetched: Fetched) -> None:
         self.outcomes.results.append(self.outcomes.name_result(fetched))
         self.advance(1)
-
-    def _record(self, url: str, origin: str, result: Result) -> None:
-        """Record a response, and store its file. Called from threads."""
-        self.journal.add(url, origin, origin in self.outcomes.pdf, result)
-        if isinstance(result, Moved):
-            self.outcomes.name_target(url, result)
-        elif isinstance(result, FileContent):
-            self._keep(url, result)
 
     def _keep(self, url: str, content: FileContent) -> None:
         """Store the bytes of a URL if they changed."""

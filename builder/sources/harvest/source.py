@@ -59,19 +59,18 @@ def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
     replica = read_replica(configuration, context.store)
     formats, _ = check.open_formats(configuration)
     known_parts = () if context.arguments.again else find_readings(context.store)
-    with workdir.open_workdir(workdir.folder_of(find_home(context), None)) as work:
-        with work.scratch() as scratch:
-            gathered = HarvestIngest(
-                context.store,
-                namespace,
-                list_addresses(configuration),
-                {reading for reading, *_ in known_parts},
-                {row.prefix: row.namespace for row in formats.rows},
-                scratch,
-                intake.run_name(context.now()),
-                replica,
-            ).carry_out(folders)
-        work.remove()
+    folder = workdir.folder_of(find_home(context), None)
+    with workdir.open_workdir(folder) as work, work.scratch() as scratch:
+        gathered = HarvestIngest(
+            context.store,
+            namespace,
+            list_addresses(configuration),
+            {reading for reading, *_ in known_parts},
+            {row.prefix: row.namespace for row in formats.rows},
+            scratch,
+            intake.run_name(context.now()),
+            replica,
+        ).carry_out(folders)
     return SourceReport(
         gathered.text({row.prefix: row.crosswalks for row in formats.rows}),
         {"harvested": asdict(gathered)},

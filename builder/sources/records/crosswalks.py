@@ -14,6 +14,7 @@ from typing import Any
 
 from lxml import etree
 
+from builder.sources.records.forms.marcxml import UNFIT
 from builder.sources.records.paths import (
     NAMESPACES,
     NOTHING,
@@ -35,7 +36,6 @@ _KEYS = frozenset(
     "name path value each content attributes map match trim first empty otherwise required".split()  # noqa: SIM905
 )
 """Keys of a row."""
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BRACES = re.compile(r"\{([^{}]+)\}")
 
 Row = Mapping[str, Any]
@@ -72,10 +72,10 @@ class Crosswalk:
         document = self.apply(record, context)
         if document.isprintable():  # a tenth of the time of the search
             return document
-        if faults is not None and (characters := {*_FORBIDDEN.findall(document)}):
+        if faults is not None and (characters := {*UNFIT.findall(document)}):
             names = ", ".join(sorted(f"U+{ord(c):04X}" for c in characters))
             faults.append(f"characters that XML forbids were removed: {names}")
-        return _FORBIDDEN.sub("", document)
+        return UNFIT.sub("", document)
 
 
 def load(
@@ -409,4 +409,4 @@ def _write_source(record: SourceRecord) -> str:
         return record.xml
     pairs = [(escape(n), escape(v)) for n, values in record.content.items() for v in values]
     columns = "".join(f'<column name="{name}">{value}</column>' for name, value in pairs)
-    return _FORBIDDEN.sub("", f"<row>{columns}</row>")
+    return UNFIT.sub("", f"<row>{columns}</row>")

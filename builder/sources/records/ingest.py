@@ -373,12 +373,9 @@ class RecordsIngest:
             self._owners.pass_on(item.identifier, table.name)
         is_faulty = self._faulty == place
         if not index.add(item.identifier, digest):
-            is_foreign = item.identifier == item.id
-            reason = (
-                "formats of an item are joined within a file alone"
-                if is_foreign
-                else f"{item.id!r} came before"
-            )
+            reason = f"{item.id!r} came before"
+            if item.identifier == item.id:
+                reason = "formats of an item are joined within a file alone"
             self._note(name, REPEATED, item.id, f"{place}: {reason}", _LEFT_OUT)
             return
         for code, detail in item.faults:

@@ -151,7 +151,13 @@ def compile_union(language: str, paths: Sequence[str]) -> Values:
 @cache
 def compile_nodes(language: str, text: str) -> Nodes:
     """Return what gives the fields or elements that a path of MARC or of XML leads to."""
-    return _marc_fields(*_split_marc(text)[:2]) if language == "marc" else _xml_nodes(text)
+    if language != "marc":
+        return _xml_nodes(text)
+    tag, indicators, *_ = _split_marc(text)
+    matches = _match_indicators(indicators)
+    if matches is None:
+        return lambda index: index.get(tag, ())
+    return lambda index: [f for f in index.get(tag, ()) if matches(f[1])]
 
 
 def _split_marc(text: str) -> tuple[str, str, str, str, slice | None]:
@@ -161,13 +167,6 @@ def _split_marc(text: str) -> tuple[str, str, str, str, slice | None]:
     tag, indicators, codes, separator, first, last = match.groups()
     window = slice(int(first), int(last or first) + 1) if first else None
     return tag or "", indicators or "??", codes or "", separator or " ", window
-
-
-def _marc_fields(tag: str, indicators: str) -> Nodes:
-    matches = _match_indicators(indicators)
-    if matches is None:
-        return lambda index: index.get(tag, ())
-    return lambda index: [f for f in index.get(tag, ()) if matches(f[1])]
 
 
 def _match_indicators(pattern: str) -> Callable[[str], Any] | None:

@@ -217,8 +217,9 @@ class Recipe:
         if item.deleted:
             return item
         item.url = next(filter(_is_address, self._url(record)), None)
-        for read in self._landing(form) if item.url is None else ():
-            item.url = item.url or next(filter(_is_address, read(record)), None)
+        landing = self.table["fields"].get("url") or form.fields.get("url", ())
+        for path in landing if item.url is None else ():
+            item.url = item.url or next(filter(_is_address, compile_path(path)(record)), None)
         declared = {name: tuple(paths) for name, paths in self.table["fields"].items()}
         # A guess prints the fields of the form as declared ones.
         if declared.keys() - {"url"} and declared != form.fields:
@@ -345,10 +346,6 @@ class Recipe:
             places = f"columns that are known, and it has {', '.join(record.content)}"
         remedy = "" if self.table["identifier"] else ": declare `identifier`"
         raise IdentifierError(f"nothing at {places}{remedy}")
-
-    def _landing(self, form: RecordForm) -> Iterator[Any]:
-        paths = self.table["fields"].get("url") or form.fields.get("url", ())
-        return map(compile_path, paths)
 
     def _is_deleted(self, record: SourceRecord, id_: str) -> bool:
         if record.deleted or id_ in self._gone:

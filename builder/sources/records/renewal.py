@@ -15,10 +15,11 @@ from builder.errors import UsageError
 from builder.intake import intake
 from builder.intake.intake import TABLES, part_path
 from builder.sources.records.forms.marcxml import read_marcxml
+from builder.sources.records.forms.xml import PARSER
 from builder.sources.records.known import hash_identifier
 from builder.sources.records.listed import list_documents, read_recipes, read_waiting_recipes
 from builder.sources.records.paths import PathError
-from builder.sources.records.recipe import IdentifierError, OwnItem, Recipe, open_recipe
+from builder.sources.records.recipe import IdentifierError, Recipe, open_recipe
 from builder.sources.records.record import SourceRecord, hash_record
 from builder.store import workdir
 from builder.store.context import Context
@@ -57,31 +58,30 @@ def renew_records(context: Context) -> int:
         return 0
     run, count = intake.run_name(context.now()), 0
     has_others = any(not other.published for other in intake.runs(context.store))
-    with workdir.open_workdir(workdir.folder_of(scratch_home, None)) as work:
-        with work.scratch() as scratch:
-            rows, described, names = (
-                RowWriter(part_path(scratch, table, run), TABLES[table], 256)
-                for table in ("own_records", "own_tables", "set_names")
-            )
-            for recipe, text in stale.items():
-                context.say(f"making the records of {recipe.name} anew: their formats changed")
-                before = count
-                try:
-                    for row in renew_items(context.store, recipe, recipe.name, text):
-                        rows.append(row)
-                        count += 1
-                except PathError as error:
-                    raise UsageError(f"[[records]] {recipe.name}: {error}") from error
-                if count > before or has_others:
-                    for values in recipe.describe():
-                        described.append(values)
-                    for pair in recipe.table["set_names"].items():
-                        names.append(pair)
-            for writer in (rows, described, names):
-                writer.close()
-            if count or has_others:
-                intake.commit(context.store, intake.IntakeRun(run, (), own=count), scratch)
-        work.remove()
+    folder = workdir.folder_of(scratch_home, None)
+    with workdir.open_workdir(folder) as work, work.scratch() as scratch:
+        rows, described, names = (
+            RowWriter(part_path(scratch, table, run), TABLES[table], 256)
+            for table in ("own_records", "own_tables", "set_names")
+        )
+        for recipe, text in stale.items():
+            context.say(f"making the records of {recipe.name} anew: their formats changed")
+            before = count
+            try:
+                for row in renew_items(context.store, recipe, recipe.name, text):
+                    rows.append(row)
+                    count += 1
+            except PathError as error:
+                raise UsageError(f"[[records]] {recipe.name}: {error}") from error
+            if count > before or has_others:
+                for values in recipe.describe():
+                    described.append(values)
+                for pair in recipe.table["set_names"].items():
+                    names.append(pair)
+        for writer in (rows, described, names):
+            writer.close()
+        if count or has_others:
+            intake.commit(context.store, intake.IntakeRun(run, (), own=count), scratch)
     if not count:
         with writing(note):
             note.parent.mkdir(parents=True, exist_ok=True)
@@ -110,9 +110,13 @@ def renew_items(
         if has_item(identifier) and not is_renamed:
             continue
         try:
-            item = _make_item(identifier, document, recipe, None if is_renamed else document["id"])
+            id_ = None if is_renamed else document["id"]
+            records = _read(identifier, document, recipe)
+            item, *others = (recipe.make(record, id_) for record in records)
         except IdentifierError:
             continue
+        for other in others:
+            item.join(other)
         is_made = has_item(item.identifier)
         if not is_made:
             if hash_identifier(item.identifier) in taken:
@@ -124,16 +128,6 @@ def renew_items(
         is_free = not has_item(identifier) and hash_identifier(identifier) not in taken
         if item.identifier != identifier and is_free:
             yield identifier, True, [], [], None, None
-
-
-def _make_item(
-    identifier: str, document: Mapping[str, Any], recipe: Recipe, id_: str | None
-) -> OwnItem:
-    """Make an item of what the store has of it. Raises IdentifierError."""
-    first, *others = (recipe.make(record, id_) for record in _read(identifier, document, recipe))
-    for other in others:
-        first.join(other)
-    return first
 
 
 def _read(identifier: str, document: Mapping[str, Any], recipe: Recipe) -> Iterator[SourceRecord]:
@@ -149,14 +143,7 @@ def _read(identifier: str, document: Mapping[str, Any], recipe: Recipe) -> Itera
         xml, form = entry["metadata"], entry["form"]
         if entry.get("bare"):  # its paths are those of elements without a namespace
             xml = xml.replace(f' xmlns="{entry["namespace"]}"', "", 1)
-        parser = etree.XMLParser(
-            resolve_entities=False,
-            no_network=True,
-            huge_tree=True,
-            remove_comments=True,
-            remove_pis=True,
-        )
-        element = etree.fromstring(xml, parser)
+        element = etree.fromstring(xml, PARSER)
         content = read_marcxml(element) if form == "marc" else element
         record = SourceRecord("", form, content, xml, own, sets=tuple(entry.get("sets", ())))
         yield replace(record, prefix=entry["prefix"]) if len(came) > 1 else record

@@ -17,7 +17,7 @@ from builder.sources.records import forms
 from builder.sources.records.forms import columns
 from builder.sources.records.forms.charsets import find_decoder
 from builder.sources.records.forms.form import ByteSource, FileForm, read_head
-from builder.sources.records.ingest import RecordsIngest, RecordsReport, RecordTable
+from builder.sources.records.ingest import RecordsIngest, RecordTable
 from builder.sources.records.listed import list_guesses, read_all_recipes
 from builder.sources.records.recipe import open_recipe
 from builder.sources.records.record import ReadOptions, RecordItem, RecordsError
@@ -154,29 +154,23 @@ def _read(
     tables += _guess_tables(context, guessed, guesses)
     readings = frozenset(reading for reading, *_ in sources)
     home = find_home(context)
-    with workdir.open_workdir(workdir.folder_of(home, None)) as work:
-        with work.scratch() as scratch:
-            report = RecordsIngest(
-                context.store,
-                home,
-                scratch,
-                intake.run_name(context.now()),
-                readings,
-                arguments.again,
-                None in arguments.accept_loss,
-                recipes,
-                abandoned,
-                context.configuration_path.parent.absolute(),
-            ).carry_out(tables)
-        work.remove()
+    with workdir.open_workdir(workdir.folder_of(home, None)) as work, work.scratch() as scratch:
+        report = RecordsIngest(
+            context.store,
+            home,
+            scratch,
+            intake.run_name(context.now()),
+            readings,
+            arguments.again,
+            None in arguments.accept_loss,
+            recipes,
+            abandoned,
+            context.configuration_path.parent.absolute(),
+        ).carry_out(tables)
     report.unread |= opening.unread
     report.passed = opening.passed
     if not (report.files or report.deleted or report.unread or report.losses):
         return None
-    return _report(report)
-
-
-def _report(report: RecordsReport) -> SourceReport:
     return SourceReport(
         report.text(),
         {"records": asdict(report)},

@@ -20,13 +20,11 @@ class ItemSpool:
     def __init__(self, path: Path) -> None:
         self._base = sqlite3.connect(path, isolation_level=None)
         self._base.executescript(f"PRAGMA journal_mode = OFF; {_SCHEMA}; BEGIN")
-        self.count = 0
 
     def add(self, item: OwnItem, place: str) -> None:
         """Add an item in one of its formats, and where its record is."""
         values = (item.identifier, place, json.dumps(asdict(item)))
         self._base.execute("INSERT INTO items VALUES (?, ?, ?)", values)
-        self.count += 1
 
     def join(self) -> Iterator[tuple[OwnItem, str, list[str]]]:
         """Yield each item with all its formats, its first place, and the places of repetitions."""

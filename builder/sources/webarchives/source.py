@@ -165,10 +165,9 @@ def _part(context: Context) -> int:
 def _commit(context: Context, plan: IngestPlan | None = None) -> int:
     """Make one run of all parts."""
     plan = plan or _find_plan(context)
-    with workdir.open_workdir(workdir.folder_of(find_home(context), None)) as work:
-        with work.scratch() as scratch:
-            done = commit(context.store, plan, scratch, context.say, context.configuration)
-        work.remove()
+    folder = workdir.folder_of(find_home(context), None)
+    with workdir.open_workdir(folder) as work, work.scratch() as scratch:
+        done = commit(context.store, plan, scratch, context.say, context.configuration)
     context.result(done.text(), done.document())
     return int(any(s.failed or (context.arguments.strict and s.faults) for s in done.run.sources))
 

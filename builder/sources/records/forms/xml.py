@@ -65,7 +65,7 @@ _PREDEFINED = frozenset(("lt", "gt", "amp", "quot", "apos"))
 _LEVELS, _TIMES = 8, 4
 """Levels of entities in entities, and what a record may grow by them, beside 64 KiB."""
 _PREFIX = re.compile(r"""\smetadataPrefix\s*=\s*["']([^"']+)["']""")
-_PARSER = etree.XMLParser(
+PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True, remove_pis=True
 )
 
@@ -114,7 +114,7 @@ def _read_record(piece: Piece, name: str, digest: bytes) -> Iterator[RecordItem]
     mark: _Mark = piece.content
     place = read_place(b"<a/>", mark.outer.encode(), mark.tag.encode(), mark.name.encode())
     text = place.cut(piece.data).text
-    element = etree.fromstring(text.encode(), _PARSER)
+    element = etree.fromstring(text.encode(), PARSER)
     if name == "oai":
         identifier = (element.findtext("{*}header/{*}identifier") or "").strip() or None
         sets = tuple((spec.text or "").strip() for spec in element.iterfind("{*}header/{*}setSpec"))
@@ -125,7 +125,7 @@ def _read_record(piece: Piece, name: str, digest: bytes) -> Iterator[RecordItem]
             return
         text = metadata.text if metadata and not is_deleted else ""
         name = _name_form(metadata.namespace, metadata.name) if metadata else "xml"
-        content = etree.fromstring(text.encode(), _PARSER) if text else element
+        content = etree.fromstring(text.encode(), PARSER) if text else element
         record = read_marcxml(content) if name == "marc" and text else content
         header = (identifier, mark.prefix, sets, is_deleted)
         yield SourceRecord(piece.place, name, record, text, *header, digest)
