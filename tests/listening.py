@@ -4,7 +4,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -55,7 +55,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def listening(
-    handler: type[BaseHTTPRequestHandler],
+    handler: Callable[..., BaseHTTPRequestHandler],
     host: str = "127.0.0.1",
     port: int = 0,
     tls: ssl.SSLContext | None = None,

@@ -19,6 +19,10 @@ class Killed(BaseException):
     """Stands for the end of a process."""
 
 
+def die() -> None:
+    raise Killed
+
+
 @dataclass
 class Killer:
     """Kills at the nth change of a folder, which is about to be made.

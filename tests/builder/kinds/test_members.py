@@ -16,8 +16,7 @@ from tests.builder.conftest import World, capture
 
 @pytest.mark.parametrize("effects", ["recover reinstate", "inherit scrub"])
 def test_a_change_of_nothing_counts_and_writes_nothing(world: World, effects: str) -> None:
-    world.ingest([capture(1)])
-    world.publish()
+    world.add([capture(1)])
     base = Transaction.of(world.store, world.configuration(), world.runtime())
     with base.draft() as (connection, draft):
         change, tables = KindChange(base, connection, draft), dict(draft.tables)
@@ -38,8 +37,7 @@ def test_a_change_of_nothing_counts_and_writes_nothing(world: World, effects: st
 
 def test_what_lies_beside_records_is_checked_and_copied(world: World, tmp_path: Path) -> None:
     assert sorted(name for kind in KINDS for name in kind.names) == sorted(kinds.KINDS)
-    world.ingest([capture(1)])
-    world.publish()
+    world.add([capture(1)])
     copy = FolderStore(tmp_path / "copy")
     export(world.store, copy, world.runtime())
     strays = {f"{prefix}stray" for kind in KINDS for prefix in kind.copied}

@@ -34,10 +34,8 @@ def small() -> Iterator[None]:
 def filled(small: None, tmp_path_factory: pytest.TempPathFactory) -> World:
     """A store that tests read."""
     world = World(tmp_path_factory.mktemp("filled") / "store")
-    world.ingest([capture(n) for n in range(100)])
-    world.publish()
-    world.ingest([capture(n, title="Changed") for n in range(0, 100, 9)])
-    world.publish()
+    world.add([capture(n) for n in range(100)])
+    world.add([capture(n, title="Changed") for n in range(0, 100, 9)])
     return world
 
 
@@ -111,8 +109,7 @@ def test_values_that_do_not_fit_into_memory_as_one_text_are_read_row_by_row(
     monkeypatch.setattr(layout, "GROUP_ROWS", 1024)
     monkeypatch.setattr(engine, "connect", partial(engine.connect, memory_megabytes=100))
     urls = [f"http://a.cz/{hashlib.sha512(b'%d' % n).hexdigest() * 90}" for n in range(1024)]
-    world.ingest([replace(capture(n), url=url) for n, url in enumerate(urls)])
-    manifest = world.publish().manifest
+    manifest = world.add([replace(capture(n), url=url) for n, url in enumerate(urls)]).manifest
     assert manifest is not None
     repository = DuckRepository(world.store, ahead=ahead)
     selection = RecordSelection(("capture",), Span(1, manifest.last_position))

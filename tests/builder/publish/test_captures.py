@@ -51,12 +51,10 @@ def only(world: World) -> tuple[PublishedRecord, int]:
 @pytest.mark.parametrize("order", list(permutations([FIRST, TWIN])), ids=["first", "twin"])
 def test_copies_with_different_types_settle(world: World, order: tuple[Capture, ...]) -> None:
     for copy in order:
-        world.ingest([copy])
-        world.publish()
+        world.add([copy])
     settled = state(world)
     for copy in order:  # and so ever after, as nothing has changed
-        world.ingest([copy])
-        built = world.publish()
+        built = world.add([copy])
         assert (built.new, built.changed, built.unchanged) == (0, 0, 1)
     assert state(world) == settled
     assert state(world)[1] == "text/plain"
@@ -69,11 +67,9 @@ def test_copies_with_different_types_in_one_intake_settle(
     found = []
     for name, order in (("one", [FIRST, TWIN]), ("other", [TWIN, FIRST])):
         world = make_world(name)
-        world.ingest(order)
-        world.publish()
+        world.add(order)
         found.append(state(world))
-        world.ingest([TWIN])
-        assert world.publish().changed == 0
+        assert world.add([TWIN]).changed == 0
     assert found[0] == found[1]
     assert found[0][2] == ("domain:cz:a", "mime:text:plain")
 
@@ -84,12 +80,9 @@ def test_of_two_readings_of_a_record_the_later_counts(make_world: Callable[[str]
     new = capture(1, title="new", sets=("domain:cz:a:b",))
     together, apart = make_world("together"), make_world("apart")
     together.ingest([old], ("collection:x",))
-    together.ingest([new])
-    together.publish()
-    apart.ingest([old], ("collection:x",))
-    apart.publish()
-    apart.ingest([new])
-    apart.publish()
+    together.add([new])
+    apart.add([old], ("collection:x",))
+    apart.add([new])
     assert state(apart)[:3] == ("new", None, ("collection:x", "domain:cz:a:b"))
     assert state(together)[:3] == state(apart)[:3]
 
@@ -117,12 +110,9 @@ def test_a_capture_leads_before_its_revisit(world: World) -> None:
         1, warc_record_type="revisit", title=None, content_length=0, warc_filename="0.warc.gz"
     )
     whole = capture(1, content_length=500)
-    world.ingest([revisit])
-    world.publish()
-    world.ingest([whole])
-    assert world.publish().changed == 1
-    world.ingest([revisit])
-    assert world.publish().changed == 0
+    world.add([revisit])
+    assert world.add([whole]).changed == 1
+    assert world.add([revisit]).changed == 0
     names = ("warc_record_type", "content_length", "warc_filename")
     assert fields(world, *names) == ("response", 500, "a.warc.gz")
 
@@ -199,8 +189,7 @@ def test_an_archive_leads_before_an_index(world: World, parts: str) -> None:
     world.ingest(first, ("collection:x",))
     if parts != "together":
         world.publish()
-    world.ingest(second, ("collection:y",))
-    world.publish()
+    world.add(second, ("collection:y",))
     records = world.listed()
     assert len(records) == len(places)
     columns = (
@@ -212,8 +201,7 @@ def test_an_archive_leads_before_an_index(world: World, parts: str) -> None:
         assert found == ["Whole", "text/html", 500, 200, "utf-8", "declared"]
         assert record.sets == ("collection:x", "collection:y", "domain:cz:a", "mime:text:html")
     for again in (index, archive):
-        world.ingest(again)
-        assert world.publish().changed == 0
+        assert world.add(again).changed == 0
 
 
 WHOLE = capture(1, sets=("domain:cz:a",), title=None, content_length=7)
@@ -235,13 +223,11 @@ def test_a_whole_copy_wins_over_a_damaged_one(
     world: World, order: tuple[Capture, ...], together: bool
 ) -> None:
     for copies in [order] if together else [[copy] for copy in order]:
-        world.ingest(list(copies))
-        world.publish()
+        world.add(list(copies))
     names = ("warc_filename", "title", "content_damaged", "content_truncated")
     assert fields(world, *names) == ("a.warc.gz", None, None, None)
     assert state(world)[2] == ("collection:x", "domain:cz:a")
-    world.ingest([DAMAGED])
-    assert world.publish().changed == 0
+    assert world.add([DAMAGED]).changed == 0
 
 
 ROTTEN = replace(WHOLE, content_damaged="checksum")
@@ -250,8 +236,7 @@ ROTTEN = replace(WHOLE, content_damaged="checksum")
 def test_the_same_record_read_again_tells_of_its_damage_and_of_its_repair(world: World) -> None:
     marks = []
     for copy in (WHOLE, ROTTEN, ROTTEN, WHOLE):
-        world.ingest([copy])
-        changed = world.publish().changed
+        changed = world.add([copy]).changed
         marks.append((changed, *fields(world, "content_damaged")))
     assert marks == [(0, None), (1, "checksum"), (0, "checksum"), (1, None)]
 
@@ -282,8 +267,7 @@ def test_a_record_that_is_read_again(
 ) -> None:
     """Only what is told anew gets a new datestamp; another item stays as it is."""
     for one in (first, second):
-        world.ingest([one, capture(2, content_length=5)])
-        built = world.publish()
+        built = world.add([one, capture(2, content_length=5)])
     assert (built.changed if built.manifest else None) == changed
 
 
@@ -301,8 +285,7 @@ def test_a_request_is_that_of_one_copy(world: World, together: bool) -> None:
     for name, (one, other, _) in cases.items():
         some = [replace(copy, identity=name * 2, url=f"http://{name}/") for copy in (one, other)]
         for copies in [some] if together else [[copy] for copy in some]:
-            world.ingest(copies)
-            world.publish()
+            world.add(copies)
     for record in world.listed():
         name = record.fields["url"].removeprefix("http://").rstrip("/")
         is_post = cases[name][2]

@@ -117,14 +117,12 @@ def said(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def four(world: World) -> None:
-    world.ingest([hosted(n) for n in range(4)], (NEWS,))
-    world.publish()
+    world.add([hosted(n) for n in range(4)], (NEWS,))
 
 
 def forty(world: World) -> None:
     world.ingest([hosted(n) for n in range(40)], (NEWS,))
-    world.ingest([hosted(n) for n in range(40, 50)])
-    world.publish()
+    world.add([hosted(n) for n in range(40, 50)])
 
 
 def test_a_collection_is_an_item_of_its_set(world: World) -> None:
@@ -148,17 +146,14 @@ def test_a_collection_above_others_has_what_they_have_once(world: World) -> None
 
 
 def test_what_changes_nothing_in_a_collection_leaves_its_datestamp(world: World) -> None:
-    world.ingest([hosted(n) for n in range(5)], (NEWS,))
-    world.publish()
+    world.add([hosted(n) for n in range(5)], (NEWS,))
     before = item(world, NEWS)
     world.clock.sleep(60)
     world.ingest([hosted(1, title="Another")], (NEWS,))
-    world.ingest([hosted(n) for n in range(5, 9)], (OLD,))
-    world.publish()
+    world.add([hosted(n) for n in range(5, 9)], (OLD,))
     assert item(world, NEWS) == before
     world.clock.sleep(60)
-    world.ingest([hosted(1, content_mime_type="text/plain")], (NEWS,))
-    world.publish()
+    world.add([hosted(1, content_mime_type="text/plain")], (NEWS,))
     after = item(world, NEWS)
     assert before is not None
     assert after is not None
@@ -168,8 +163,7 @@ def test_what_changes_nothing_in_a_collection_leaves_its_datestamp(world: World)
 
 def test_captures_that_are_withdrawn_leave_no_trace_in_it(world: World) -> None:
     world.ingest([hosted(n) for n in range(40)], (NEWS,))
-    world.ingest([hosted(n) for n in range(20)], (OLD,))
-    world.publish()
+    world.add([hosted(n) for n in range(20)], (OLD,))
     assert b"h3.example.cz" in held(world, world.newest())
     world.withdraw(Selection(url_prefix="http://h3.example.cz/"))
     assert true(world, NEWS, OLD)
@@ -216,12 +210,11 @@ def test_what_its_archive_files_say(world: World) -> None:
 
 
 def test_no_more_values_than_are_shown(world: World) -> None:
-    world.ingest(
+    world.add(
         [capture(n, url_host_name=f"h{n}.cz") for n in range(2 * SHOWN)]
         + [capture(n, url_host_name="zzz.cz") for n in range(1000, 1003)],
         (NEWS,),
     )
-    world.publish()
     host = document(world, NEWS)["host"]
     assert host["different"] == 2 * SHOWN + 1
     assert len(host["most"]) == SHOWN
@@ -234,10 +227,8 @@ def test_the_views_tell_the_same(world: World) -> None:
         "SELECT facet, value, captures, bytes, typeof(captures), typeof(bytes) FROM tallies "
         "WHERE collection = $set ORDER BY ALL"
     )
-    world.ingest([hosted(n) for n in range(40)], (NEWS,))
-    world.publish()
-    world.ingest([hosted(n, title="Another") for n in range(9)], (NEWS,))
-    world.publish()
+    world.add([hosted(n) for n in range(40)], (NEWS,))
+    world.add([hosted(n, title="Another") for n in range(9)], (NEWS,))
     with world.views() as connection:
         rows = connection.execute("SELECT set_spec, name, captures FROM collections").fetchall()
         assert rows == [(NEWS, "Collection news", 40)]
@@ -247,15 +238,14 @@ def test_the_views_tell_the_same(world: World) -> None:
         assert {row[0] for row in rows} == {*FACETS}
         assert connection.execute(counted, {"set": ""}).fetchall() == rows
     one = hosted(60, url_host_name="a.cz")
-    world.ingest([one, hosted(61, url_host_name=None)])
-    world.publish()
+    world.add([one, hosted(61, url_host_name=None)])
     with world.views() as connection:
         sql = "SELECT value, captures FROM tallies WHERE facet = 'host' AND collection = ''"
         hosts = dict(connection.execute(sql).fetchall())
     assert (hosts[""], hosts["a.cz"]) == (1, 1)
 
 
-@settings(max_examples=examples(3), deadline=None)
+@settings(max_examples=examples(3))
 @given(st.integers(0, 2**32))
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     """Publishes, withdrawals, restorations at random: each is what its captures say."""
@@ -279,8 +269,7 @@ def _history(tmp_path_factory: pytest.TempPathFactory, pick: random.Random) -> N
             if how == "publish":
                 types = ["text/html", None, "image/png"]
                 some = [hosted(n, content_mime_type=pick.choice(types)) for n in numbers]
-                world.ingest(some, tuple(sorted(pick.sample(every, pick.randint(0, 3)))))
-                world.publish()
+                world.add(some, tuple(sorted(pick.sample(every, pick.randint(0, 3)))))
                 continue
             selection = pick.choice(
                 [Selection(set=NEWS), Selection(url_prefix=f"http://h{numbers[0] % 17}.example.cz")]
@@ -321,8 +310,7 @@ def documents(world: World) -> dict[str, str]:
 
 def test_there_is_a_document_of_each_listed_collection_and_of_no_other(world: World) -> None:
     world.ingest([hosted(n) for n in range(4)], (NEWS,))
-    world.ingest([hosted(n) for n in range(9)], (OLD,))
-    world.publish()
+    world.add([hosted(n) for n in range(9)], (OLD,))
     known = {oai_name.collection_identifier(NAMESPACE, s) for s in (NEWS, OLD, SERIALS)}
     assert documents(world).keys() == known
     columns = {c.name for c in collections.COLUMNS}
@@ -335,10 +323,8 @@ def test_there_is_a_document_of_each_listed_collection_and_of_no_other(world: Wo
 @pytest.mark.thorough
 def test_what_was_in_a_collection_above_before_leaves_no_trace_there(world: World) -> None:
     secret = hosted(3, url_host_name="secret.example.cz")
-    world.ingest([hosted(n) for n in range(20, 60)] + [secret], (SERIALS,))
-    world.publish()
-    world.ingest([secret], (OLD,))
-    world.publish()
+    world.add([hosted(n) for n in range(20, 60)] + [secret], (SERIALS,))
+    world.add([secret], (OLD,))
     assert b"secret" in held(world, world.newest())
     world.withdraw(Selection(identifiers=(f"oai:{NAMESPACE}:{secret.identity}",)))
     assert b"secret" not in held(world, world.newest())
@@ -348,14 +334,12 @@ def test_what_was_in_a_collection_above_before_leaves_no_trace_there(world: Worl
 @pytest.mark.thorough
 def test_what_one_collection_touches_leaves_the_others_files_alone(world: World) -> None:
     for spec in ("collection:a", "collection:b"):
-        world.ingest([hosted(n, url_host_name=f"{spec[-1]}{n}.cz") for n in range(3_000)], (spec,))
-        world.publish()
+        world.add([hosted(n, url_host_name=f"{spec[-1]}{n}.cz") for n in range(3_000)], (spec,))
     catalogue = Catalogue(world.store)
     before = {
         t: {f.key for f in catalogue.files(world.newest(), t)} for t in ("tallies", "sources")
     }
-    world.ingest([hosted(9_999, url_host_name="a9.cz")], ("collection:a",))
-    world.publish()
+    world.add([hosted(9_999, url_host_name="a9.cz")], ("collection:a",))
     after = {f.key for f in catalogue.files(world.newest(), "tallies")}
     assert len(before["tallies"] & after) == len(before["tallies"]) - 1
     assert true(world, "collection:a")
@@ -367,8 +351,7 @@ def test_a_publish_into_an_old_collection_reads_little(
 ) -> None:
     resize(monkeypatch, GROUP_ROWS=64, FILE_GROUPS=2)
     for n in range(8):
-        world.ingest([hosted(k) for k in range(600 * n, 600 * (n + 1))], (NEWS,))
-        world.publish()
+        world.add([hosted(k) for k in range(600 * n, 600 * (n + 1))], (NEWS,))
     store, base = Watched(world.root), world.newest()
     records = {f.key: f.bytes for f in Catalogue(world.store).files(base, "records")}
     world.ingest([hosted(999_999)], (NEWS,))
@@ -381,8 +364,7 @@ def test_a_list_of_collections_alone_reads_where_they_are(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resize(monkeypatch, GROUP_ROWS=64, FILE_GROUPS=2)
-    world.ingest([hosted(k) for k in range(5_000)], (NEWS,))
-    world.publish()
+    world.add([hosted(k) for k in range(5_000)], (NEWS,))
     store, manifest = Watched(world.root), world.newest()
     repository = DuckRepository(store)
     for spec in (None, "collection", NEWS):
@@ -407,7 +389,6 @@ def test_a_new_collection_beside_an_old_one_is_found_again(
         world.ingest([hosted(numbers[n])], (f"collection:{n}",))
     world.publish()
     for number in numbers[8:]:
-        world.ingest([hosted(number)], ("collection:0", "collection:zz"))
-        world.publish()
+        world.add([hosted(number)], ("collection:0", "collection:zz"))
         assert true(world, "collection:0", "collection:zz", "collection:5")
     assert world.verify().findings == ()  # of each of the three snapshots

@@ -15,19 +15,22 @@ from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Making
 from tests.builder.conftest import World, capture
 from tests.functions.oai.client import configured
+from tests.interleaving.killer import Killed
 from tests.interleaving.test_late import Slow
 
 pytestmark = pytest.mark.shared(2)
 
 
-def published(world: World, **digests: str) -> ChangeResult:
+def published(world: World, *numbers: int, **digests: str) -> ChangeResult:
+    """Publish these captures, if there are any, a minute later."""
+    if numbers:
+        world.ingest([*map(capture, numbers)])
     world.clock.sleep(60)
     return publish(world.store, world.configuration(), world.runtime(), digests)
 
 
 def test_a_format_that_is_made_otherwise_makes_a_snapshot(world: World) -> None:
-    world.ingest([capture(1)])
-    assert published(world, a="1", b="1").manifest is not None
+    assert published(world, 1, a="1", b="1").manifest is not None
     assert world.newest().formats == {"a": Making("1"), "b": Making("1")}
     assert published(world, a="1", b="1").manifest is None
     built = published(world, a="2", b="1")
@@ -39,14 +42,12 @@ def test_a_format_that_is_made_otherwise_makes_a_snapshot(world: World) -> None:
     assert manifest.sequences[0].effective < manifest.effective
     assert published(world, a="2", b="1").manifest is None
     # It takes effect with new records, and other changes leave it as it is.
-    world.ingest([capture(2)])
-    published(world, a="3", b="1")
+    published(world, 2, a="3", b="1")
     manifest = world.newest()
     assert manifest.formats["a"] == Making("3", manifest.effective, 3)
     assert manifest.sequences[1].effective == manifest.effective
     for digests in ({"a": "3"}, {}):
-        world.ingest([capture(3 + len(digests))])
-        published(world, **digests)
+        published(world, 3 + len(digests), **digests)
         assert world.newest().formats == manifest.formats
     # A new one is written down, and old ones are not forgotten.
     published(world, c="1")
@@ -54,17 +55,13 @@ def test_a_format_that_is_made_otherwise_makes_a_snapshot(world: World) -> None:
 
 
 def test_one_that_came_too_late_for_its_instant_gets_a_later_one(world: World) -> None:
-    world.ingest([capture(1)])
-    published(world, a="1")
-
-    class Died(Exception):
-        pass
+    published(world, 1, a="1")
 
     def die(writes: int) -> None:
         world.clock.sleep(100)
-        raise Died
+        raise Killed
 
-    with pytest.raises(Died):
+    with pytest.raises(Killed):
         publish(Slow(world.root, die), world.configuration(), world.runtime(), {"a": "2"})
     late = world.newest()
     assert late.formats == {"a": Making("2", late.effective, 2)}
@@ -139,8 +136,7 @@ def test_a_store_without_the_settings_takes_them_up_at_its_dates(world: World) -
 
 
 def test_a_format_that_takes_effect_after_its_manifest_is_damage(world: World) -> None:
-    world.ingest([capture(1)])
-    published(world, a="1")
+    published(world, 1, a="1")
     manifest = world.newest()
     for making in (
         Making("1", manifest.effective + timedelta(seconds=1), 1),

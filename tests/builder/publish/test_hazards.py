@@ -27,7 +27,7 @@ from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
 from tests.builder.interrupted import Interrupted
 from tests.extent import EVERY
-from tests.interleaving.killer import Killed
+from tests.interleaving.killer import Killed, die
 
 pytestmark = pytest.mark.shared(3)
 
@@ -50,8 +50,7 @@ SETTINGS = configuration.parse(
 
 
 def published(world: World) -> None:
-    world.ingest([capture(1)])
-    world.publish()
+    world.add([capture(1)])
 
 
 # With KILL_ALL=1 each call is tried (see tests.extent), otherwise some of each stretch: the pointer
@@ -135,10 +134,6 @@ def test_a_long_wait_is_announced_before_it_with_its_reason(world: World) -> Non
     assert urls(world) == {"1", "2", "3", "4"}
 
 
-def _die() -> None:
-    raise Killed
-
-
 def test_an_instant_that_passed_before_the_pointer_is_not_kept(world: World) -> None:
     """The clock leaps while the views are written, before the pointer is."""
     world.ingest([capture(1)])
@@ -163,13 +158,12 @@ def test_an_instant_that_passed_before_the_pointer_is_not_kept(world: World) -> 
 
 def test_a_removal_that_was_cut_short_is_completed(world: World) -> None:
     for count in range(1, 3):
-        world.ingest([capture(1)])
-        world.publish()
+        world.add([capture(1)])
         world.ingest([capture(1)])
         (run,) = intake.runs(world.store)
         with pytest.raises(Killed):
             intake.discard(
-                cast(FolderStore, Interrupted(world.store, CALLS, _die, count + 1)), [run]
+                cast(FolderStore, Interrupted(world.store, CALLS, die, count + 1)), [run]
             )
         assert len(list(intake.runs(world.store))) == 1  # not forgotten
         assert world.publish().changed == 0
@@ -262,8 +256,7 @@ def test_a_publish_removes_what_an_interrupted_one_left_of_its_intake(
     run.mkdir(parents=True)
     for name, data in {**left, layout.RUN_PUBLISHED: b""}.items():
         (run / name).write_bytes(data)
-    world.ingest([capture(2)])
-    assert world.publish().new == 1
+    assert world.add([capture(2)]).new == 1
     assert list(world.store.keys(layout.INTAKE)) == []
 
 
@@ -271,19 +264,15 @@ def test_a_store_may_lie_in_any_folder(tmp_path: Path) -> None:
     folder = tmp_path / "year=2007" / "url=x" / "position=5" / "a[b]*?'c"
     folder.mkdir(parents=True)
     world = World(folder / "store")
-    world.ingest([capture(n) for n in range(6)])
-    world.publish()
-    world.ingest([capture(6)])
-    world.publish()
+    world.add([capture(n) for n in range(6)])
+    world.add([capture(6)])
     assert urls(world) == {str(n) for n in range(7)}
     world.close()
 
 
 def test_a_publish_of_which_nothing_is_left_costs_no_read(world: World) -> None:
-    world.ingest([capture(n) for n in range(50)])
-    world.publish()
-    world.ingest([capture(n, title="all changed") for n in range(50)])
-    manifest = world.publish().manifest
+    world.add([capture(n) for n in range(50)])
+    manifest = world.add([capture(n, title="all changed") for n in range(50)]).manifest
     assert manifest is not None
     (first, second) = world.store.keys("records/records/")
     repository = world.repository()
@@ -323,8 +312,7 @@ def test_a_store_that_lost_its_pointer_is_not_begun_anew(
 ) -> None:
     def fill(world: World) -> None:
         for number in range(3):
-            world.ingest([capture(number)])
-            world.publish()
+            world.add([capture(number)])
 
     begin(world, "hazards: three", fill)
     path = world.root / layout.POINTER

@@ -31,7 +31,7 @@ from tests.builder.conftest import World, capture
 from tests.builder.interrupted import Interrupted
 from tests.builder.publish.test_store_copy import problems as findings
 from tests.builder.publish.test_withdraw import REASON, name, records
-from tests.interleaving.killer import Killed
+from tests.interleaving.killer import Killed, die
 
 pytestmark = pytest.mark.shared(3)
 
@@ -40,10 +40,6 @@ ITEM = Selection(identifiers=(name(3),))
 
 def interrupted(world: World, kind: str, then: Callable[[], None], at: int = 1) -> Writer:
     return cast(Writer, Interrupted(world.store, kind, then, at))
-
-
-def die() -> None:
-    raise Killed
 
 
 def problems(world: World, store: Writer | None = None) -> list[str]:
@@ -68,8 +64,7 @@ def published(world: World, *counts: int) -> None:
     def fill(world: World) -> None:
         first = 0
         for count in counts or (40,):
-            world.ingest([capture(n) for n in range(first, first + count)])
-            world.publish()
+            world.add([capture(n) for n in range(first, first + count)])
             world.clock.sleep(100)
             first += count
 
@@ -134,8 +129,7 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
             if not self.lost:
                 self.lost = True
                 other = World(world.root, world.clock, runs=50)
-                other.ingest([capture(200)])
-                other.publish()
+                other.add([capture(200)])
                 super().replace(key, data, tag)  # raises Conflict
             return found
 
@@ -219,14 +213,12 @@ def test_a_pointer_is_settled_where_there_is_nothing_to_stamp_anew(world: World)
 
 def three_more(world: World) -> None:
     for number in (10, 20, 30):
-        world.ingest([capture(n) for n in range(number, number + 10)])
-        world.publish()
+        world.add([capture(n) for n in range(number, number + 10)])
         world.clock.sleep(100)
 
 
 def one_more(world: World) -> None:
-    world.ingest([capture(77)])
-    world.publish()
+    world.add([capture(77)])
     world.clock.sleep(100)
 
 
@@ -283,8 +275,7 @@ def test_a_pointer_can_be_made_anew(
     assert pointer is not None
     (world.root / layout.POINTER).write_bytes(pointer.to_json())
     assert records(world) == have
-    world.ingest([capture(200)])
-    assert world.publish().new in (1, 11)  # what was killed left its intake
+    assert world.add([capture(200)]).new in (1, 11)  # what was killed left its intake
     assert have.items() <= records(world).items()
     assert problems(world) == []
     export(world.store, FolderStore(tmp_path / "copy"), world.runtime())
@@ -310,8 +301,7 @@ def test_a_publisher_with_a_wrong_clock_does_not_stop_the_others_in_silence(worl
     (found,) = problems(world)
     assert f"{layout.WITNESS} must be {json.dumps(json.loads(right_one.to_json()))}" in found
     (world.root / layout.WITNESS).write_bytes(right_one.to_json())
-    world.ingest([capture(77)])
-    assert world.publish().new == 2
+    assert world.add([capture(77)]).new == 2
     assert len(records(world)) == 12
     assert problems(world) == []
 
@@ -351,8 +341,7 @@ def behind(world: World, folder: Path) -> FolderStore:
     published(world, 3)
     copy = FolderStore(folder / "copy")
     export(world.store, copy, world.runtime())
-    world.ingest([capture(3)])
-    world.publish()
+    world.add([capture(3)])
     world.clock.sleep(100)
     return copy
 

@@ -46,8 +46,7 @@ class Slack(FolderStore):
 
 def fill(world: World) -> None:
     for number in range(3):
-        world.ingest([capture(number), capture(9, title=f"Version {number}")])
-        world.publish()
+        world.add([capture(number), capture(9, title=f"Version {number}")])
         world.clock.sleep(100)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from builder.intake.captures import Fault
+from builder.intake.captures import Capture, Fault
 from builder.publish.publish import NothingToPublish
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError
@@ -14,17 +14,20 @@ from tests.builder.conftest import World, capture
 pytestmark = pytest.mark.shared(2)
 
 
-def published(world: World, **settings: str) -> Manifest:
-    manifest = world.publish(**settings).manifest
+def published(
+    world: World, captures: list[Capture] | None = None, collections: tuple[str, ...] = ()
+) -> Manifest:
+    if captures is not None:
+        world.ingest(captures, collections)
+    manifest = world.publish().manifest
     assert manifest is not None
     return manifest
 
 
 def test_every_capture_is_listed_once_in_natural_order(world: World) -> None:
     """Its datestamp is the instant of effect, which lies ahead."""
-    world.ingest([capture(n) for n in reversed(range(100))])
     began = world.clock.now
-    manifest = published(world)
+    manifest = published(world, [capture(n) for n in reversed(range(100))])
     records = world.listed()
     assert [r.position for r in records] == list(range(1, 101))
     keys = [r.fields["url_surtkey"] for r in records]
@@ -37,17 +40,14 @@ def test_every_capture_is_listed_once_in_natural_order(world: World) -> None:
 
 
 def test_new_items_get_new_positions_and_old_ones_stay(world: World) -> None:
-    world.ingest([capture(n) for n in range(50)])
-    first = published(world)
+    first = published(world, [capture(n) for n in range(50)])
     listed = world.listed()
     before = {key: world.store.read(key) for key in world.store.keys("")}
-    world.ingest([capture(n) for n in range(50)])  # the same again changes nothing
-    built = world.publish()
+    built = world.add([capture(n) for n in range(50)])  # the same again changes nothing
     assert (built.manifest, built.new, built.changed, built.unchanged) == (None, 0, 0, 50)
     assert world.newest().snapshot == first.snapshot
     assert list(world.store.keys(layout.INTAKE)) == []
-    world.ingest([capture(n) for n in range(60)])
-    manifest = published(world)
+    manifest = published(world, [capture(n) for n in range(60)])
     records = world.listed()
     assert records[:50] == listed
     assert [r.position for r in records[50:]] == list(range(51, 61))
@@ -58,10 +58,8 @@ def test_new_items_get_new_positions_and_old_ones_stay(world: World) -> None:
 
 
 def test_a_changed_item_moves_to_a_new_position_and_leaves_the_old(world: World) -> None:
-    world.ingest([capture(n) for n in range(10)])
-    published(world)
-    world.ingest([capture(3, title="Corrected"), capture(4)])
-    built = world.publish()
+    world.add([capture(n) for n in range(10)])
+    built = world.add([capture(3, title="Corrected"), capture(4)])
     assert (built.new, built.changed, built.unchanged, built.records) == (0, 1, 1, 10)
     assert built.manifest is not None
     records = world.listed(manifest=built.manifest)
@@ -75,34 +73,27 @@ def test_a_changed_item_moves_to_a_new_position_and_leaves_the_old(world: World)
 
 
 def test_another_collection_is_a_change_and_parents_stay_unnamed(world: World) -> None:
-    world.ingest([capture(1), capture(2)], ("collection:serials",))
-    published(world)
-    world.ingest([capture(1)], ("collection:serials:harvest_november07",))
-    manifest = published(world)
+    world.add([capture(1), capture(2)], ("collection:serials",))
+    manifest = published(world, [capture(1)], ("collection:serials:harvest_november07",))
     by_position = {r.position: r.sets for r in world.listed(manifest=manifest)}
     # Three is the collection itself, whose captures are as many as they were.
     assert "collection:serials:harvest_november07" in by_position[4]
     assert "collection:serials" not in by_position[4]
-    assert [r.position for r in world.listed(manifest=manifest, spec="collection:serials")] == [
-        2,
-        4,
-    ]
+    serials = world.listed(manifest=manifest, spec="collection:serials")
+    assert [r.position for r in serials] == [2, 4]
     assert len(world.listed(manifest=manifest, spec="collection:serials:harvest_november07")) == 1
 
 
 def test_a_copy_elsewhere_is_no_change_but_fills_what_is_missing(world: World) -> None:
-    world.ingest([capture(1), capture(2, title=None)])
-    published(world)
+    world.add([capture(1), capture(2, title=None)])
     twin = {"warc_filename": "twin.warc.gz", "warc_record_offset": 7}
-    world.ingest([capture(1, **twin), capture(2, **twin)])
-    built = world.publish()
+    built = world.add([capture(1, **twin), capture(2, **twin)])
     assert (built.new, built.changed, built.unchanged) == (0, 1, 1)
     assert built.manifest is not None
     filled = world.listed(manifest=built.manifest)[-1].fields
     assert filled["title"] == "Page 2"
     assert filled["warc_filename"] == "a.warc.gz"
-    world.ingest([capture(1), capture(2, title=None)])  # the first copies once more
-    assert world.publish().changed == 0
+    assert world.add([capture(1), capture(2, title=None)]).changed == 0  # the first copies
 
 
 def test_copies_in_one_intake_become_one_item_whatever_their_order(
@@ -115,8 +106,7 @@ def test_copies_in_one_intake_become_one_item_whatever_their_order(
     found = []
     for name, some in (("one", copies), ("other", copies[::-1])):
         world = make_world(name)
-        world.ingest(some, ("collection:x",))
-        (record,) = world.listed(manifest=published(world))
+        (record,) = world.listed(manifest=published(world, some, ("collection:x",)))
         found.append(record)
         assert record.fields["warc_filename"] == "a.warc.gz"
         assert record.fields["content_truncated"] == "length"
@@ -127,8 +117,7 @@ def test_the_same_input_gives_the_same_bytes(make_world: Callable[[str], World])
     stores = []
     for name, order in (("one", 1), ("other", -1)):
         world = make_world(name)
-        world.ingest([capture(n) for n in range(300)][::order])
-        published(world)
+        world.add([capture(n) for n in range(300)][::order])
         stores.append({key: world.store.read(key) for key in world.store.keys("")})
     assert stores[0] == stores[1]
 

@@ -44,8 +44,7 @@ def test_as_many_are_resolved_as_was_measured(
     """Of each snapshot: how many revisits there are, and how many of them lack an original."""
     found, healed = [], []
     for name in names:
-        world.ingest(captures(name))
-        built = world.publish()
+        built = world.add(captures(name))
         assert built.manifest is not None
         found.append((built.manifest.revisits, built.manifest.unresolved))
         healed.append(built.moved)

@@ -15,6 +15,7 @@ from functions.snapshot.errors import DamagedStore
 from tests.builder.conftest import capture
 from tests.builder.obi.archive import PREFIX, Repec, harvested, state
 from tests.builder.sources.redif.trees import paper
+from tests.interleaving.killer import Killed
 
 ONE, TWO, THREE = (f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in (1, 2, 3))
 
@@ -81,9 +82,6 @@ def test_harvesters_go_on_with_the_same_items_tombstones_and_datestamps(
 def test_an_interrupted_rebuild_goes_on(
     lived: Repec, anew: Repec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(Exception):
-        pass
-
     revise, done = rebuilding.revise, []
 
     def fail(*given: object) -> None:

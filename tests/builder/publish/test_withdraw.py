@@ -71,8 +71,7 @@ def test_a_withdrawn_item_is_a_tombstone_with_its_sets_and_a_new_datestamp(world
 
 def test_nothing_of_its_metadata_is_left_in_the_current_data_files(world: World) -> None:
     published(world)
-    world.ingest([capture(3, title="A second title")])
-    world.publish()
+    world.add([capture(3, title="A second title")])
     assert b"h3.example.cz/3'" in held(world, world.newest())
     world.withdraw(name(3), REASON)
     left = held(world, world.newest())
@@ -159,8 +158,7 @@ def test_a_tombstone_outlives_compaction_and_expiry(world: World) -> None:
     world.withdraw(name(3))
     stamped = records(world)[name(3)]
     for few in (1, 2, 60):  # the last ones are so many that all runs are merged
-        world.ingest([*(capture(100 * few + n) for n in range(few)), capture(4, title=f"{few}")])
-        world.publish()
+        world.add([*(capture(100 * few + n) for n in range(few)), capture(4, title=f"{few}")])
     world.clock.sleep(90)
     world.expire()
     assert records(world)[name(3)] == stamped
@@ -201,19 +199,16 @@ def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World)
     kinds = {"templates": 0, "datasets": 0}
     assert found == Preview(1, (Item(name(3), None, None, None, "capture"),), ((None, 1),), kinds)
     assert world.withdraw(by_name).built.withdrawn == 1
-    world.ingest([capture(3)])
-    assert world.publish().changed == 0
+    assert world.add([capture(3)]).changed == 0
     assert records(world)[name(3)].deleted
     assert world.reinstate(by_name).built.unchanged == 1
-    world.ingest([capture(3)])
-    assert world.publish().changed == 1
+    assert world.add([capture(3)]).changed == 1
     assert records(world)[name(3)].fields["title"] == "Page 3"
 
 
 def test_purging_retires_just_the_snapshots_that_show_it(world: World) -> None:
     published(world)
-    world.ingest([capture(100)])
-    world.publish()
+    world.add([capture(100)])
     world.clock.sleep(120)
     began = world.clock.now
     done = world.withdraw(name(100), purge=True)

@@ -1,7 +1,6 @@
 """Memory is bounded by arguments, not by how much is withdrawn or how many snapshots are kept."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from builder.verify.inventory import Inventory
 from functions.snapshot import layout
 from functions.snapshot.manifest import Sequence
 from functions.snapshot.pointer import Pointer, PointerEntry
+from functions.snapshot.store import Writer
 from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture, resize
@@ -35,15 +35,14 @@ MEGABYTE = 1 << 20
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> World:
     world = World(tmp_path_factory.mktemp("many") / "store")
-    world.ingest([capture(n) for n in range(MANY)])
-    world.publish()
+    world.add([capture(n) for n in range(MANY)])
     return world
 
 
-@contextmanager
-def drafted(world: World) -> Iterator[tuple[engine.Connection, Draft]]:
-    with Transaction.of(world.store, world.configuration(), world.runtime()).draft() as made:
-        yield made
+def drafted(
+    world: World, store: Writer | None = None
+) -> AbstractContextManager[tuple[engine.Connection, Draft]]:
+    return Transaction.of(store or world.store, world.configuration(), world.runtime()).draft()
 
 
 def wanted(connection: engine.Connection, world: World, count: int) -> None:
@@ -135,8 +134,7 @@ def test_to_restore_nothing_of_what_is_not_withdrawn_comes_along(world: World) -
 
 def hourly(world: World, count: int) -> None:
     """Write manifests as that many publishes of one record would leave them."""
-    world.ingest([capture(1)])
-    world.publish()
+    world.add([capture(1)])
     first = world.newest()
     sequences = [first.sequences[0]]
     for number in range(2, count + 1):

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from functions.store.catalog import Catalogue
 from tests.builder.conftest import Clock, World, capture
 from tests.builder.interrupted import Interrupted
 from tests.builder.publish.test_hazards import Killed, urls
+from tests.builder.publish.test_store_copy import looked_through
 from tests.extent import ALL, EVERY
 
 pytestmark = pytest.mark.shared(3)
@@ -42,8 +42,7 @@ def daily(tmp_path_factory: pytest.TempPathFactory) -> list[World]:
         if number:
             shutil.copytree(world.root, copy.root)
         found.append(copy)
-        world.ingest([capture(number)])
-        world.publish()
+        world.add([capture(number)])
         world.clock.sleep(DAY.total_seconds())
     world.close()
     return found
@@ -67,16 +66,8 @@ def pointer(world: World) -> Pointer:
     return Catalogue(world.store).pointer()
 
 
-_SOUND: dict[tuple[object, ...], bool] = {}
-
-
 def sound(world: World) -> bool:
-    """Tell whether verify finds nothing; of equal stores, at the same time, it is asked once."""
-    objects = {key: sha256(world.store.read(key)).digest() for key in world.store.keys("")}
-    seen = (world.clock.now, *sorted(objects.items()))
-    if seen not in _SOUND:
-        _SOUND[seen] = world.verify().findings == ()
-    return _SOUND[seen]
+    return looked_through(world, world.store).findings == ()
 
 
 def aged(world: World, age: timedelta, prefix: str = "") -> None:
@@ -133,8 +124,7 @@ def test_what_the_pointer_names_stays(world: World) -> None:
     """For a minute a reader whose clock is behind may use the one before."""
     assert world.expire() == Expired((), (), 0)
     for number in range(3):
-        world.ingest([capture(number)])
-        world.publish()
+        world.add([capture(number)])
     assert world.expire().retired == ()
     assert retire(world.store, world.runtime(), {1, 2}).retired == ()
     world.clock.sleep(61)
@@ -228,8 +218,7 @@ def test_an_expiry_may_end_anywhere_and_is_completed(world: World, published: Pu
         if at % 3:
             other.expire()
         else:
-            other.ingest([capture(9)])
-            other.publish()
+            other.add([capture(9)])
         # Where it had begun, its lease was waited for.
         assert (other.clock.now - start > timedelta(seconds=100)) == begun
         assert pointer(other).expiry is None

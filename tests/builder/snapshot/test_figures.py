@@ -107,7 +107,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small")
-@settings(max_examples=examples(4), deadline=None)
+@settings(max_examples=examples(4))
 @given(st.integers(0, 2**32))
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     """Publishes, withdrawals and reinstatements at random."""
@@ -123,8 +123,7 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Non
             elif how == "reinstate":
                 world.reinstate(selection)
             else:
-                world.ingest([any_capture(pick) for _ in range(pick.randint(1, 60))])
-                world.publish()
+                world.add([any_capture(pick) for _ in range(pick.randint(1, 60))])
         except NothingSelectedError:
             continue
         right(world)
@@ -149,24 +148,20 @@ def any_capture(pick: random.Random) -> Capture:
 def test_a_host_that_becomes_rare_lets_another_in(world: World) -> None:
     """There are ten hosts with 10 to 1 captures; five are kept, and three are always there."""
     hosts = [f"h{n}.cz" for n in range(10) for _ in range(10 - n)]
-    world.ingest([hosted(n, host) for n, host in enumerate(hosts)])
-    world.publish()
+    world.add([hosted(n, host) for n, host in enumerate(hosts)])
     assert set(right(world).facets["host"].values) == {f"h{n}.cz" for n in range(5)}
     for rare in range(4):
         world.clock.sleep(60)
         some = [n for n, host in enumerate(hosts) if host == f"h{rare}.cz"]
-        world.ingest([hosted(n, "z.cz" if k else None) for k, n in enumerate(some)])
-        world.publish()
+        world.add([hosted(n, "z.cz" if k else None) for k, n in enumerate(some)])
         right(world)
     assert set(right(world).facets["host"].values) >= {"z.cz", "h4.cz", "h5.cz"}
 
 
 def test_each_publish_says_what_it_changed(world: World) -> None:
-    world.ingest([hosted(n) for n in range(9)], ("collection:news",))
-    world.publish()
+    world.add([hosted(n) for n in range(9)], ("collection:news",))
     world.clock.sleep(60)
-    world.ingest([hosted(1, title="Another"), hosted(2, "b.cz"), hosted(17)])
-    world.publish()
+    world.add([hosted(1, title="Another"), hosted(2, "b.cz"), hosted(17)])
     world.withdraw(Selection(set="domain:cz:example:h3"))
     world.clock.sleep(60)
     world.reinstate(Selection(set="domain:cz"))

@@ -34,8 +34,7 @@ def filled(world: World) -> None:
 
     def fill(world: World) -> None:
         for first in (0, 20):
-            world.ingest([capture(n) for n in range(first, first + (20 if not first else 10))])
-            world.publish()
+            world.add([capture(n) for n in range(first, first + (20 if not first else 10))])
             world.clock.sleep(100)
 
     begin(world, "two publishes", fill)
@@ -103,8 +102,7 @@ def test_a_pointer_of_another_store_is_refused(make_world: Callable[[str], World
     one, other = make_world("one"), make_world("other")
     for world, name in ((one, "1" * 32), (other, "2" * 32)):
         world.identity = name
-        world.ingest([capture(1)])
-        world.publish()
+        world.add([capture(1)])
     data = (other.root / layout.POINTER).read_bytes()
     (one.root / layout.POINTER).write_bytes(data)
     with pytest.raises(DamagedStore, match="belongs to another store"):
@@ -200,8 +198,7 @@ def test_a_running_server_never_goes_back(world: World, caplog: pytest.LogCaptur
     assert "an old copy was restored" in told
     assert "sheaf verify" in told
     (world.root / layout.POINTER).write_bytes(right)
-    world.ingest([capture(50)])
-    world.publish()
+    world.add([capture(50)])
     page = asked(running, **LIST)
     assert page.token.get("completeListSize") == "31"
 
@@ -211,8 +208,7 @@ def test_a_running_server_that_missed_a_publish_says_nothing(world: World) -> No
     filled(world)
     running = client(world)
     assert asked(running, **LIST) is not None
-    world.ingest([capture(50)])
-    world.publish()
+    world.add([capture(50)])
     world.clock.sleep(3600)
     put_back(world)
     assert asked(running, **LIST) is None
@@ -235,8 +231,7 @@ def test_an_id_is_drawn_once_and_is_in_pointer_witness_and_manifest(world: World
 
 
 def filled_by(world: World, number: int) -> None:
-    world.ingest([capture(number)])
-    world.publish()
+    world.add([capture(number)])
     world.clock.sleep(100)
 
 

@@ -1,14 +1,11 @@
 """Look-ups read the row groups that can hold a key, and nothing else, and check what they read."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find_groups
-from builder.snapshot.transaction import Transaction
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import DataFile
@@ -18,6 +15,7 @@ from functions.store.checked_files import CheckedFiles
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture, resize
 from tests.builder.interrupted import Watched
+from tests.builder.snapshot.test_bounds import drafted
 
 pytestmark = pytest.mark.shared(2)
 
@@ -28,15 +26,8 @@ ROWS, GROUPS = 8, 4  # rows of a row group, row groups of a file
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     resize(monkeypatch, GROUP_ROWS=ROWS, FILE_GROUPS=GROUPS, LEAF_FILES=2)
     world = World(tmp_path / "store")
-    world.ingest([capture(n) for n in range(200)])
-    world.publish()
+    world.add([capture(n) for n in range(200)])
     return world
-
-
-@contextmanager
-def drafted(world: World, store: FolderStore) -> Iterator[tuple[engine.Connection, Draft]]:
-    with Transaction.of(store, world.configuration(), world.runtime()).draft() as made:
-        yield made
 
 
 def position_files(world: World) -> list[DataFile]:
@@ -109,8 +100,8 @@ def test_a_bucket_sends_the_row_groups_alone(
         return piece(key, offset, length, *more, **given)  # type: ignore[arg-type]
 
     cold._client.piece = note  # type: ignore[method-assign,assignment]
-    with Transaction.of(cold, world.configuration(), world.runtime()).draft() as (conn, draft):
-        found = find_groups(conn, draft, "records", ("SELECT unnest([1, 90])", {}))
+    with drafted(world, cold) as (connection, draft):
+        found = find_groups(connection, draft, "records", ("SELECT unnest([1, 90])", {}))
         sent.clear()
         draft.group_paths(found)
     wanted = [(file.key, sum(g.byte_range[1] for g in groups)) for file, groups in found]

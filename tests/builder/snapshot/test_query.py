@@ -39,8 +39,7 @@ STATEMENTS = {
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> World:
     world = World(tmp_path_factory.mktemp("question") / "store")
-    world.ingest([capture(n) for n in range(50)])
-    world.publish()
+    world.add([capture(n) for n in range(50)])
     return world
 
 
@@ -96,8 +95,7 @@ class Overtaken(FolderStore):
         if self.left:
             self.left -= 1
             world = self.world
-            world.ingest([capture(n, title=str(world.runs)) for n in range(50)])
-            world.publish()
+            world.add([capture(n, title=str(world.runs)) for n in range(50)])
             world.clock.sleep(100)
             assert world.expire(keep=1).objects
         return super().local(key, spans, size)
@@ -106,8 +104,7 @@ class Overtaken(FolderStore):
 def test_a_snapshot_that_is_expired_meanwhile_gives_way_to_the_next(
     world: World, connection: engine.Connection
 ) -> None:
-    world.ingest([capture(n) for n in range(50)])
-    world.publish()
+    world.add([capture(n) for n in range(50)])
     store = Overtaken(world, left=2)
     sql = "SELECT DISTINCT title FROM captures"
     query.prepare(connection, store, sql)
@@ -116,8 +113,7 @@ def test_a_snapshot_that_is_expired_meanwhile_gives_way_to_the_next(
 
 
 def test_a_file_that_is_gone_for_good_is_told(world: World, connection: engine.Connection) -> None:
-    world.ingest([capture(1)])
-    world.publish()
+    world.add([capture(1)])
     (key,) = world.store.keys("records/records/")
     (world.root / key).write_bytes(b"no Parquet")
     with pytest.raises(DamagedStore, match=f"{key} is damaged: its content does not match"):

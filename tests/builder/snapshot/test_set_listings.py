@@ -103,7 +103,6 @@ batches = st.lists(
 @pytest.mark.sampled(2)
 @settings(
     max_examples=examples(5),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(batches, st.integers(1, 9))
@@ -118,8 +117,7 @@ def test_listings_are_what_the_model_says(
                 capture(n, title=title, sets=oai_name.most_specific_sets(sets))
                 for n, (title, sets) in batch.items()
             ]
-            world.ingest(captures)
-            built = world.publish()
+            built = world.add(captures)
             fresh = model.apply(sequence + 1, batch)
             assert (built.new + built.changed > 0) == fresh
             sequence += fresh
@@ -204,13 +202,12 @@ def test_a_scattered_set_is_copied_and_a_dense_one_is_not(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 32)
-    world.ingest(
+    manifest = world.add(
         [
             capture(n, url_surtkey=f"cz,a)/{n:04}", sets=("m:rare",) if n % 60 == 7 else ("m:all",))
             for n in range(1200)
         ]
-    )
-    manifest = world.publish().manifest
+    ).manifest
     assert manifest is not None
     assert manifest.rows("copies") == 20  # m:rare's own records; m:all and m are read in place
     repository = world.repository()

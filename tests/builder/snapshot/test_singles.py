@@ -50,10 +50,8 @@ def test_texts_have_the_columns_of_those_that_stores_have() -> None:
 def test_each_version_is_as_in_the_records(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "SINGLE_GROUP_ROWS", 8)
     world.ingest([capture(n, title=None if n % 3 else f"ž {n}\n") for n in range(40)])
-    world.ingest([capture(50, fetch_date="2007", fetch_time=None, url_bytes=b"http://a/\xff")])
-    world.publish()
-    world.ingest([capture(n, title="anew") for n in range(0, 40, 5)])
-    world.publish()
+    world.add([capture(50, fetch_date="2007", fetch_time=None, url_bytes=b"http://a/\xff")])
+    world.add([capture(n, title="anew") for n in range(0, 40, 5)])
     whole = versions(world, layout.SINGLES)
     assert versions(world, "records") == whole
     assert len(whole) == world.newest().last_position == 49
@@ -68,8 +66,7 @@ def test_a_long_text_is_read_from_the_records(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = "http://a.cz/" + "x" * layout.SINGLE_BYTES
-    world.ingest([capture(1), capture(2, url=long)])
-    world.publish()
+    world.add([capture(1), capture(2, url=long)])
     assert len(versions(world, "records")) == 1
     assert [version["url"] for version in versions(world).values()] == [capture(1).url, long]
     (key,) = read_by(world, monkeypatch, 2)
@@ -84,14 +81,12 @@ def test_a_store_of_an_earlier_version_is_read_and_then_completed(
         earlier.setattr(layout, "PLAIN", frozenset())
         earlier.setattr(Draft, "renew", lambda *a: a[1] == layout.SINGLES or RENEW(*a))
         for turn in range(2):
-            world.ingest([capture(n, title=f"{turn}") for n in range(40 - 30 * turn)])
-            world.publish()
+            world.add([capture(n, title=f"{turn}") for n in range(40 - 30 * turn)])
     expected = [record(world, n) for n in range(40)]
     assert None not in expected
     assert not versions(world, "records")
     assert len(read_by(world, monkeypatch, 3)) > 1
-    world.ingest([capture(90)])
-    world.publish()
+    world.add([capture(90)])
     assert [record(world, n) for n in range(40)] == expected
     assert versions(world, "records") == versions(world, layout.SINGLES)
     assert not read_by(world, monkeypatch, 3)
@@ -103,8 +98,7 @@ def test_a_purge_that_makes_the_table_leaves_no_text_of_its_items(
 ) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr(Draft, "renew", lambda *a: a[1] == layout.SINGLES or RENEW(*a))
-        world.ingest([capture(n) for n in range(40)])
-        world.publish()
+        world.add([capture(n) for n in range(40)])
     world.withdraw(f"oai:archive.example.org:{capture(5).identity}", purge=True)
     assert versions(world, "records") == versions(world, layout.SINGLES)
     assert world.verify().findings == ()
@@ -114,8 +108,7 @@ def test_distant_versions_of_a_file_cost_one_request(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layout, "SINGLE_GROUP_ROWS", 8)
-    world.ingest([capture(n) for n in range(40)])
-    world.publish()
+    world.add([capture(n) for n in range(40)])
     cuts, cut = [], CheckedFiles.cut
     with monkeypatch.context() as patch:
         patch.setattr(CheckedFiles, "cut", lambda *a: cuts.append(len(a[2])) or cut(*a))
@@ -133,6 +126,5 @@ def test_runs_of_long_texts_alone_are_read_once(
     )
     for numbers in (range(40), range(50, 51)):
         long = "http://a.cz/" + "x" * layout.SINGLE_BYTES
-        world.ingest([capture(n, url=f"{long}{n}") for n in numbers])
-        world.publish()
+        world.add([capture(n, url=f"{long}{n}") for n in numbers])
     assert runs == [1, 41]

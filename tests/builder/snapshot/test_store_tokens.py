@@ -43,8 +43,7 @@ def test_a_copy_keeps_the_id_until_it_is_published_to(world: World, tmp_path: Pa
     assert pointer(copy).store == witness(copy).store == world.identity
     assert goes_on(world, early, copy.store)
     for one, first in ((world, 60), (copy, 80)):
-        one.ingest([capture(n) for n in range(first, first + 5)])
-        one.publish()
+        one.add([capture(n) for n in range(first, first + 5)])
         one.clock.sleep(100)
     assert copy.newest().store == "c" * 32
     # What both have in common goes on at both; what came later does not.
@@ -68,8 +67,7 @@ def test_a_store_from_before_there_were_ids_gets_one_and_its_tokens_go_on(world:
     assert world.publish().manifest is None  # nothing is new, but there is a witness now
     assert witness(world).number == 2
     assert goes_on(world, early)
-    world.ingest([capture(60)])
-    world.publish()
+    world.add([capture(60)])
     world.clock.sleep(100)
     assert pointer(world).store == world.newest().store == world.identity
     assert world.newest().former == ((2, ""),)

@@ -42,8 +42,7 @@ def test_a_date_is_fourteen_digits(world: World) -> None:
         None: 0,
     }
     world.ingest([capture(n, fetch_date=date, fetch_time=None) for n, date in enumerate(stamps)])
-    world.ingest([capture(90, url_surtkey="cz,a)/" + "x" * 5000)])
-    world.publish()
+    world.add([capture(90, url_surtkey="cz,a)/" + "x" * 5000)])
     found = {surt: stamp for surt, stamp, _ in rows(world)}
     long = ("cz,a)/" + "x" * 5000)[: schema.SURT_LONGEST]  # of a long URL the beginning is there
     assert found.pop(long) == 20071105000000
@@ -54,12 +53,10 @@ def test_a_date_is_fourteen_digits(world: World) -> None:
 def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor do versions of it that no file of records has any more."""
     monkeypatch.setattr(layout, "GROUP_ROWS", 4)
-    world.ingest([capture(n) for n in range(24)])
-    world.publish()
+    world.add([capture(n) for n in range(24)])
     for turn in range(2):
         # So much is superseded that the records are written anew, and the table is not.
-        world.ingest([capture(n, title=f"{turn}") for n in range(12)])
-        world.publish()
+        world.add([capture(n, title=f"{turn}") for n in range(12)])
     held = {p for _, _, p in rows(world)}
     assert held > set(everything(world))  # what was superseded is not found
     assert len(everything(world)) == 24
@@ -74,8 +71,7 @@ def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.Monke
     assert len(everything(world)) == 24
     assert damage(world) == set()
     # Another capture of that URL and second stays.
-    world.ingest([capture(3, identity="q" * 24, fetch_status=404)])
-    world.publish()
+    world.add([capture(3, identity="q" * 24, fetch_status=404)])
     world.withdraw(identifier)
     assert [row[0] for row in rows(world)].count(capture(3).url_surtkey) == 1
     assert len(everything(world)) == 24
@@ -87,14 +83,12 @@ def test_what_was_found_by_its_url_before_its_method_was_known_leaves_no_row(
 ) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 4)
     url = capture(3).url
-    world.ingest([capture(n, url_surtkey=surt.of(capture(n).url.encode())) for n in range(24)])
-    world.publish()
+    world.add([capture(n, url_surtkey=surt.of(capture(n).url.encode())) for n in range(24)])
     for turn in range(2):
         key = surt.of_request(url.encode(), "POST", "a=1")
         asked = {"fetch_method": "POST", "fetch_body": "a=1", "url_surtkey": key}
         more = [capture(n, title=f"{turn}", **asked if n == 3 else {}) for n in range(12)]
-        world.ingest(more)
-        world.publish()
+        world.add(more)
     world.withdraw(f"oai:archive.example.org:{capture(3).identity}")
     assert not {one for one, _, _ in rows(world) if one.startswith("cz,example,h3)/3")}
     assert damage(world) == set()

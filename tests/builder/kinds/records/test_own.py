@@ -1,6 +1,7 @@
 """Own records become items: their formats, changes and deletions, without their source."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +18,7 @@ from functions.store import engine
 from tests.e2e.conftest import Home, make_home
 from tests.functions.oai.validity import OAI, valid
 
+Parse = Callable[[bytes], etree._Element]
 PREFIXES = {"oai_dc": "http://www.openarchives.org/OAI/2.0/oai_dc/", "x": "urn:x"}
 _OAI_DC = "http://www.openarchives.org/OAI/2.0/oai_dc"
 XSI = (
@@ -55,7 +57,15 @@ def add_run(home: Home, name: str, rows: dict[int, dict[str, Any] | None]) -> No
     intake.commit(FolderStore(home.folder / "store"), IntakeRun(name, (), own=len(rows)), scratch)
 
 
+def answer(
+    base: str, verb: str, parse: Parse = etree.fromstring, **arguments: str
+) -> etree._Element:
+    with urlopen(f"{base}?{urlencode({'verb': verb, **arguments})}", timeout=60) as reply:
+        return parse(reply.read())
+
+
 def publish(home: Home) -> tuple[int, int, int]:
+    """Publish; return how many items are new, changed and deleted."""
     done = home("publish", "--json")
     assert done.code == 0, done.err
     return tuple(done.json[name] for name in ("new", "changed", "deleted"))
@@ -74,25 +84,21 @@ def test_items_have_formats_change_and_are_deleted(tmp_path: Path) -> None:
     add_run(home, "3", {0: both[0]})
     assert publish(home) == (0, 0, 0)
     with home.served() as base:
-
-        def answer(verb: str, **arguments: str) -> Any:
-            with urlopen(f"{base}?{urlencode({'verb': verb, **arguments})}", timeout=60) as reply:
-                return valid(reply.read())
-
-        formats = answer("ListMetadataFormats")
+        formats = answer(base, "ListMetadataFormats", valid)
         assert [e.text for e in formats.iter(f"{OAI}metadataPrefix")] == ["oai_dc", "x"]
         for prefix, live in (("oai_dc", {"0", "1"}), ("x", {"0"})):
-            with urlopen(f"{base}?verb=ListRecords&metadataPrefix={prefix}", timeout=60) as reply:
-                listed = etree.fromstring(reply.read())  # no schema knows the namespace urn:x
+            # No schema knows the namespace urn:x.
+            records = answer(base, "ListRecords", metadataPrefix=prefix).iter(f"{OAI}record")
             names = {
                 str(r.findtext(f"{OAI}header/{OAI}identifier")): r.find(f"{OAI}metadata")
-                for r in listed.iter(f"{OAI}record")
+                for r in records
             }
             assert names.keys() == {NAME.format(number) for number in range(3)}
             assert {n[-1] for n, metadata in names.items() if metadata is not None} == live
-        one = answer("ListMetadataFormats", identifier=NAME.format(1))
+        one = answer(base, "ListMetadataFormats", valid, identifier=NAME.format(1))
         assert [e.text for e in one.iter(f"{OAI}metadataPrefix")] == ["oai_dc", "x"]
-        record = answer("GetRecord", identifier=NAME.format(0), metadataPrefix="oai_dc")
+        wanted = {"identifier": NAME.format(0), "metadataPrefix": "oai_dc"}
+        record = answer(base, "GetRecord", valid, **wanted)
         assert not [*record.iter(f"{OAI}about")]
     assert home("verify").code == 0
 

@@ -2,13 +2,10 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from html import unescape
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from urllib.error import HTTPError
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.request import urlopen
@@ -24,6 +21,7 @@ from tests.builder.outputs.site.harvest import OAI, Folder, read_records
 from tests.builder.outputs.site.test_site import SITE, make_page
 from tests.e2e.conftest import make_home
 from tests.hosts.hosts import follow
+from tests.listening import QuietHandler, listening
 
 ROOT = "https://a.github.io/x"
 PLAIN = {
@@ -41,30 +39,18 @@ _ID = re.compile(rb"<id>[^<]*</id>")
 """Names in a feed, which need not be addresses (RFC 4287, section 4.2.6)."""
 
 
-class PrefixHandler(SimpleHTTPRequestHandler):
+class PrefixHandler(QuietHandler, SimpleHTTPRequestHandler):
+    """Serves a folder below a path, as GitHub Pages does, and nothing else."""
+
     def translate_path(self, path: str) -> str:
         below = path.removeprefix("/x") if path.startswith("/x/") else "/outside"
         return super().translate_path(below)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """Serve a folder below a path, as GitHub Pages does, and nothing else."""
-    handler = partial(PrefixHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
 
 def crawl(folder: Path) -> set[str]:
     """Follow all links, and all mentions of the own address; return the names of files."""
-    with serve(folder) as host:
+    with listening(partial(PrefixHandler, directory=str(folder))) as port:
+        host = f"http://127.0.0.1:{port}"
         queue = [f"{host}/x/", f"{host}/x/robots.txt"]
         seen, missing, sources = {*queue}, [], dict[str, str]()
         while queue:

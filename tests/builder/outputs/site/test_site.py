@@ -144,7 +144,7 @@ def check_links(root: Path) -> None:
 
 
 @given(histories, st.sampled_from((0, 1.3, 4)))
-@settings(max_examples=examples(24), deadline=None)
+@settings(max_examples=examples(24))
 def test_it_is_what_a_whole_export_and_the_server_are(
     history: list[Operation], requests: float
 ) -> None:
@@ -184,7 +184,7 @@ class Harvester:
 
 
 @given(histories, st.integers(0, 2), st.sampled_from((0, 1.3, 4)), st.sampled_from(("", "mime")))
-@settings(max_examples=examples(24), deadline=None)
+@settings(max_examples=examples(24))
 def test_a_harvest_in_progress_loses_nothing(
     history: list[Operation], pages: int, requests: float, spec: str
 ) -> None:

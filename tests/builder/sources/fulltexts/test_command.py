@@ -22,7 +22,7 @@ from functions.config import configuration, http
 from tests.builder.http import site as web
 from tests.builder.http.site import Site
 from tests.builder.sources.fulltexts.conftest import until
-from tests.builder.sources.redif.samples import ARCHIVE, SERIES
+from tests.builder.sources.redif import trees
 from tests.clock import CLOCK
 from tests.e2e.conftest import Result, sheaf
 
@@ -58,6 +58,10 @@ class Archive:
         }
         self.set()
 
+    def rule(self, *rules: dict[str, Any]) -> None:
+        self.settings["gather.rules"] = [*rules]
+        self.set()
+
     def set(self, **given: Any) -> None:
         """Set keys of http, or of gather where http has no such key."""
         for key, value in given.items():
@@ -84,14 +88,7 @@ class Archive:
         assert done.code == 0, done.err
 
     def write(self, *papers: bytes) -> None:
-        for name, data in {
-            "aaa/aaaarch.rdf": ARCHIVE,
-            "aaa/aaaseri.rdf": SERIES,
-            "aaa/wpaper/1.rdf": b"\n".join(papers),
-        }.items():
-            path = self.tree / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+        trees.tree(self.tree, {**trees.archive(), "aaa/wpaper/1.rdf": b"\n".join(papers)})
 
     def start(self, command: str, *arguments: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -268,15 +265,21 @@ def gate(site: Site) -> Iterator[Gate]:
     gate.open.set()
 
 
+def begun(archive: Archive, gate: Gate) -> "subprocess.Popen[str]":
+    """Return a gathering that has all files but the slow ones."""
+    archive.ingest(paper(1, *gate.urls))
+    process = archive.start("gather")
+    assert gate.asked.wait(60)
+    until(lambda: sum(k[-4:-1] == "%2F" for k in archive.store.keys("obi/")) == 5)
+    return process
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_keeps_what_came(
     archive: Archive, site: Site, gate: Gate, number: signal.Signals, code: int
 ) -> None:
-    archive.ingest(paper(1, *gate.urls))
-    process = archive.start("gather")
-    assert gate.asked.wait(60)
-    until(lambda: sum(k[-4:-1] == "%2F" for k in archive.store.keys("obi/")) == 5)
+    process = begun(archive, gate)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
@@ -291,10 +294,7 @@ def test_an_interrupt_keeps_what_came(
 
 
 def test_a_killed_one_is_gone_on_with(archive: Archive, site: Site, gate: Gate) -> None:
-    archive.ingest(paper(1, *gate.urls))
-    process = archive.start("gather")
-    assert gate.asked.wait(60)
-    until(lambda: sum(k.endswith("%2F4") for k in archive.store.keys("obi/")) == 1)
+    process = begun(archive, gate)
     process.kill()
     process.communicate()
     assert archive.versions() == []
@@ -314,10 +314,7 @@ def test_what_an_abandoned_run_had_is_not_requested_again(
     archive: Archive, site: Site, gate: Gate, days: int, asked: int
 ) -> None:
     """Unless it was had so long ago that it may be otherwise now."""
-    archive.ingest(paper(1, *gate.urls))
-    process = archive.start("gather")
-    assert gate.asked.wait(60)
-    until(lambda: sum(k.endswith("%2F4") for k in archive.store.keys("obi/")) == 1)
+    process = begun(archive, gate)
     time.sleep(0.5)
     process.kill()
     process.communicate()
@@ -334,10 +331,8 @@ def test_what_an_abandoned_run_had_is_not_requested_again(
 
 
 def test_one_process_at_a_time(archive: Archive, gate: Gate) -> None:
-    archive.ingest(paper(1, *gate.urls))
-    process = archive.start("gather")
+    process = begun(archive, gate)
     try:
-        assert gate.asked.wait(60)
         second = archive("gather")
         assert second.code == 2
         assert "another process is gathering for" in second.err

@@ -7,9 +7,11 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -348,15 +350,8 @@ def test_a_url_is_asked_for_once(site: Site, fetcher: FileFetcher) -> None:
     site.pages |= {f"/{n}": web.redirect("/end") for n in range(8)}
     site.pages["/end"] = web.text("x")
     once = Once(lambda url, _: ask(fetcher, url))
-    found: list[Fetched] = []
-    threads = [
-        threading.Thread(target=lambda n=n: found.append(once.follow(site.url(f"/{n}"))))
-        for n in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(once.follow, [site.url(f"/{n}") for n in range(8)])]
     assert len({id(f.final) for f in found}) == 1
     assert len(site.asked("/end")) == 1
 
@@ -418,12 +413,9 @@ def test_the_pace_of_a_host(site: Site, fetcher: FileFetcher) -> None:
     fetcher = paced(fetcher, HostPolicy(interval=0.25))
     for n in range(4):
         site.pages[f"/{n}"] = web.text("x")
-    threads = [threading.Thread(target=ask, args=(fetcher, site.url(f"/{n}"))) for n in range(4)]
     begun = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        pool.map(partial(ask, fetcher), [site.url(f"/{n}") for n in range(4)])
     times = sorted(r.at for r in site.requests)
     assert len(times) == 5  # robots.txt is one of them
     # One that is late on its way comes closer to the next: none comes sooner than it may be sent.

@@ -24,12 +24,11 @@ def test_rules_exclude_hosts_publishers_and_restricted_files(archive: Archive, s
     barred = barred.replace(b"File-Format", b"File-Restriction: members only\nFile-Format")
     urls = (site.url("/0"), site.url("/3"), "http://no.example.org/")
     archive.ingest(paper(1, *urls), barred, paper(3, site.url("/2")))
-    archive.settings["gather.rules"] = [
+    archive.rule(
         {"host": "*.example.ORG", "exclude": True},
         {"restricted": True, "exclude": True},
         {"publisher": "RePEc:AAA:nosuch", "exclude": True},
-    ]
-    archive.set()
+    )
     plan = archive.gather("--plan")
     assert plan["due"] == 3
     assert [(h["host"], h["due"], h["excluded"]) for h in plan["hosts"]] == [
@@ -40,11 +39,9 @@ def test_rules_exclude_hosts_publishers_and_restricted_files(archive: Archive, s
     told = archive.gather()
     assert (told["appearances"], told["failures"]) == (2, {"excluded": 2})
     assert "/1" not in site.paths()
-    archive.settings["gather.rules"] = [{"publisher": "repec:aaa", "exclude": True}]
-    archive.set()
+    archive.rule({"publisher": "repec:aaa", "exclude": True})
     assert archive.gather("--plan")["due"] == 0
-    archive.settings["gather.rules"] = []
-    archive.set()
+    archive.rule()
     assert archive.gather("--plan")["due"] == 3
 
 
@@ -54,13 +51,12 @@ def test_a_rule_slows_a_host_down_and_the_plan_says_how_long_it_takes(
     for n in range(4):
         site.pages[f"/{n}"] = web.text(f"{n}")
     archive.ingest(paper(1, *(site.url(f"/{n}") for n in range(4))))
-    archive.settings["gather.rules"] = [{"publisher": "RePEc:aaa", "seconds": 0.4}]
     archive.set(host_seconds=0.3)
+    archive.rule({"publisher": "RePEc:aaa", "seconds": 0.4})
     assert archive("gather").code == 0
     times = [r.at for r in site.requests if r.path != "/robots.txt"]
     assert all(after - before > 0.3 for before, after in pairwise(times))
-    archive.settings["gather.rules"] = [{"host": "127.*", "seconds": 3600}]
-    archive.set()
+    archive.rule({"host": "127.*", "seconds": 3600})
     done = archive("gather", "--plan", "--again")
     assert done.out.splitlines() == [
         "4 files are due, of 1 host; 0 excluded by gather.rules",

@@ -22,6 +22,7 @@ from functions.oai import application
 from functions.oai.application import render_document
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout
+from tests.builder.kinds.records.test_own import publish
 from tests.builder.sources.harvest.element import Item
 from tests.builder.sources.harvest.provider import NOW, items
 from tests.builder.sources.harvest.written import harvest, row
@@ -44,9 +45,7 @@ def published(home: Home, *folders: Path) -> tuple[int, int, int]:
     """Ingest and publish; return how many items are new, changed and deleted."""
     found = home("ingest", *folders)
     assert found.code == 0, found.err
-    done = home("publish", "--json")
-    assert done.code == 0, done.err
-    return tuple(done.json[name] for name in ("new", "changed", "deleted"))
+    return publish(home)
 
 
 def asked(base: str, query: str) -> etree._Element:

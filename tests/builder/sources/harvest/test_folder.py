@@ -180,7 +180,6 @@ def test_what_came_in_an_earlier_run_is_the_same_or_changed(tmp_path: Path) -> N
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     max_examples=examples(12),
-    deadline=None,
 )
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3), st.booleans()), max_size=10))
 def test_a_version_comes_once_in_a_run_however_often_it_is_opened(

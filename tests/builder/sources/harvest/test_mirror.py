@@ -29,8 +29,7 @@ from functions.oai.application import Application
 from functions.oai.format import RAW, TEMPLATES
 from functions.reading.duck_repository import DuckRepository
 from functions.site.site import make_site
-from functions.snapshot import layout
-from functions.store.catalog import Catalogue
+from tests.builder.conftest import World
 from tests.builder.sources.harvest.element import Item
 from tests.builder.sources.harvest.listening import listening
 from tests.builder.sources.harvest.provider import (
@@ -42,7 +41,7 @@ from tests.builder.sources.harvest.provider import (
     items,
 )
 from tests.clock import CLOCK
-from tests.e2e.conftest import Home, make_home, sheaf, warc
+from tests.e2e.conftest import Home, sheaf, warc
 from tests.e2e.test_crowd import proxy
 from tests.e2e.test_harvesters import PROGRAMS
 from tests.e2e.test_server import running
@@ -102,11 +101,6 @@ def origin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
         yield provider
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return make_home(tmp_path / "home")
-
-
 @contextmanager
 def served(home: Home) -> Iterator[str]:
     """Serve the store with its pages; give the address of the host."""
@@ -119,11 +113,9 @@ def served(home: Home) -> Iterator[str]:
 
 
 def replicate(home: Home, url: str, *more: str) -> None:
-    config = home.folder / "sheaf.toml"
-    text = config.read_text().replace("# identifiers = 2000", "identifiers = 7")
-    config.write_text(
-        text.replace("# records = 1000", "records = 7") + TABLE.format(url, *more or ("",))
-    )
+    text = home.config.read_text().replace("# identifiers = 2000", "identifiers = 7")
+    text = text.replace("# records = 1000", "records = 7")
+    home.config.write_text(text + TABLE.format(url, *more or ("",)))
 
 
 def publish(home: Home, *urls: str, code: int = 0) -> str:
@@ -136,6 +128,11 @@ def publish(home: Home, *urls: str, code: int = 0) -> str:
         done = home("publish")
     assert done.code == code, done.err
     return done.out + done.err
+
+
+def mirror(home: Home, url: str) -> None:
+    replicate(home, url)
+    publish(home, url)
 
 
 def read(url: str) -> bytes:
@@ -182,8 +179,7 @@ def seen(url: str) -> dict[str, object]:
 
 
 def test_a_client_sees_the_same_and_the_origin_is_not_asked(home: Home, origin: Provider) -> None:
-    replicate(home, origin.url)
-    publish(home, origin.url)
+    mirror(home, origin.url)
     expected = seen(origin.url)
     asked = len(origin.calls)
     with served(home) as host:
@@ -206,8 +202,7 @@ def test_a_client_sees_the_same_and_the_origin_is_not_asked(home: Home, origin: 
 
 def test_a_switch_in_mid_harvest_loses_nothing(home: Home, origin: Provider) -> None:
     """The origin's clock is 30 seconds ahead, which publish.lead has to make up for."""
-    replicate(home, origin.url)
-    publish(home, origin.url)
+    mirror(home, origin.url)
     origin.now = (CLOCK.now() + timedelta(seconds=30)).replace(microsecond=0)
     begun = Sickle(origin.url).ListRecords(metadataPrefix="oai_dc")
     begun.next()
@@ -222,8 +217,7 @@ def test_a_switch_in_mid_harvest_loses_nothing(home: Home, origin: Provider) -> 
     warned = home("ingest", harvests)
     assert "seconds ahead" in warned.out
     assert "publish.lead" in warned.out
-    config = home.folder / "sheaf.toml"
-    config.write_text(config.read_text().replace("\nlead = 5", "\nlead = 90"))
+    home.config.write_text(home.config.read_text().replace("\nlead = 5", "\nlead = 90"))
     assert home("publish").code == 0
     with home.served() as base:
         client = Sickle(base)
@@ -257,8 +251,7 @@ def walk_months(url: str, first: str = "") -> Iterator[tuple[str, bool, list[str
     "program", ["with_http_oai.pl", "with_pyoai.py", "scythe", "metha", "sheaf"]
 )
 def test_other_clients_see_the_same(home: Home, origin: Provider, program: str) -> None:
-    replicate(home, origin.url)
-    publish(home, origin.url)
+    mirror(home, origin.url)
     with served(home) as host:
         views = [
             ask(program, url, home.folder / str(number))
@@ -317,10 +310,8 @@ def ask(program: str, url: str, folder: Path) -> object:
 def test_provenance_and_the_sets_without_records_follow_the_origin(
     home: Home, origin: Provider
 ) -> None:
-    replicate(home, origin.url)
-    publish(home, origin.url)
-    config = home.folder / "sheaf.toml"
-    config.write_text(config.read_text() + "provenance = true\n")
+    mirror(home, origin.url)
+    home.config.write_text(home.config.read_text() + "provenance = true\n")
     origin.answers.append(
         lambda provider, call, answer: replace(
             answer, body=answer.body.replace(b"The first set", b"Renamed")
@@ -338,8 +329,7 @@ def test_provenance_and_the_sets_without_records_follow_the_origin(
 def test_a_store_replicates_one_repository_and_nothing_else(
     home: Home, origin: Provider, tmp_path: Path
 ) -> None:
-    replicate(home, origin.url)
-    publish(home, origin.url)
+    mirror(home, origin.url)
     refused = home("ingest", warc(tmp_path / "a.warc.gz", {"http://a.cz/": b"a"}))
     assert refused.code == 2
     assert "replicates" in refused.err
@@ -347,8 +337,7 @@ def test_a_store_replicates_one_repository_and_nothing_else(
     other = Provider({item.identifier: item for item in items(3)})
     with listening(other):
         assert "replicates one repository" in publish(home, other.url, code=2)
-    config = home.folder / "sheaf.toml"
-    config.write_text(config.read_text().replace("replicate = true", ""))
+    home.config.write_text(home.config.read_text().replace("replicate = true", ""))
     assert "replicate = true" in publish(home, origin.url, code=2)
 
 
@@ -371,15 +360,12 @@ def test_many_sets_are_listed_without_a_place_in_the_manifest(
     long = "s" * 200
     more = {f"{long}:{n:05}": f"Name {n} & more" for n in range(3000)}
     monkeypatch.setattr("tests.builder.sources.harvest.provider.SETS", {**SETS, **more})
-    replicate(home, origin.url)
-    publish(home, origin.url)
+    mirror(home, origin.url)
     expected = {s.setSpec: s.setName for s in Sickle(origin.url).ListSets()}
     with home.served() as base:
         assert {s.setSpec: s.setName for s in Sickle(base).ListSets()} == expected
-    manifest = Catalogue(FolderStore(home.folder / "store")).pointer().newest()
-    assert manifest is not None
-    path = home.folder / "store" / layout.manifest_key(manifest.snapshot)
-    assert path.stat().st_size < 100_000
+    store = World(home.folder / "store")
+    assert (store.root / store.newest().key).stat().st_size < 100_000
     monkeypatch.setattr("tests.builder.sources.harvest.provider.SETS", SETS)
     publish(home, origin.url)
     with home.served() as base:
@@ -414,12 +400,8 @@ def test_formats_without_a_row_have_a_digest(
     home: Home, origin: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A change of the template gives their records new datestamps."""
-    replicate(home, origin.url)
-    publish(home, origin.url)
-    catalogue = Catalogue(FolderStore(home.folder / "store"))
-    newest = catalogue.pointer().newest()
-    assert newest is not None
-    making = catalogue.manifest(newest.snapshot).formats
+    mirror(home, origin.url)
+    making = World(home.folder / "store").newest().formats
     assert making.keys() >= {*PREFIX}
     assert (making["x-own"].digest != "", making["x-own"].since) == (True, None)
     own = home.folder / "own"

@@ -32,7 +32,7 @@ from tests.builder.sources.harvest.listening import listening, serving
 from tests.builder.sources.harvest.provider import Answer, Call, Provider, items
 from tests.builder.sources.harvest.test_aggregate import state
 from tests.clock import Clock
-from tests.e2e.conftest import Home, Result, make_home, sheaf
+from tests.e2e.conftest import Home, Result, sheaf
 from tests.functions.oai.validity import OAI
 from tests.secret_urls import SECRET
 
@@ -188,10 +188,10 @@ class Aggregator:
 
 
 @pytest.fixture
-def aggregator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aggregator]:
+def aggregator(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aggregator]:
     monkeypatch.setenv("SHEAF_HTTP_TRIES", "2")
     with ExitStack() as stack:
-        yield Aggregator(make_home(tmp_path / "home"), stack)
+        yield Aggregator(home, stack)
 
 
 @pytest.mark.parametrize("nights", [3, pytest.param(30, marks=pytest.mark.thorough)])
@@ -248,9 +248,8 @@ def test_nights_of_repositories_of_which_a_third_misbehaves(
 
 
 def test_what_an_update_needs_is_told_before_it_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = make_home(tmp_path / "home")
     done = home("update")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "nothing to update: add [[repositories]]" in done.err
@@ -276,9 +275,8 @@ def test_what_an_update_needs_is_told_before_it_begins(
 
 
 def test_secrets_come_from_variables_and_are_written_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = make_home(tmp_path / "home")
     monkeypatch.setenv("A_KEY", f"X-Key: {SECRET}")
     with ExitStack() as stack:
         provider = stack.enter_context(serving(items(3)))
@@ -301,10 +299,9 @@ def test_secrets_come_from_variables_and_are_written_nowhere(
 
 
 def test_other_sources_are_part_of_the_night_and_none_holds_another_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An update that was interrupted is finished by the next one."""
-    home = make_home(tmp_path / "home")
     tree = tmp_path / "RePEc"
     text = home.config.read_text().replace('# directory = ""', f'directory = "{tree}"')
     with serving(items(3)) as provider:
@@ -332,8 +329,7 @@ def test_other_sources_are_part_of_the_night_and_none_holds_another_back(
     assert sum(":RePEc:" in name for name in rows) > 5
 
 
-def test_own_records_have_counts_and_a_file_without_any_fails_each_night(tmp_path: Path) -> None:
-    home = make_home(tmp_path / "home")
+def test_own_records_have_counts_and_a_file_without_any_fails_each_night(home: Home) -> None:
     table = '[[records]]\nname = "people"\nfiles = ["*.csv"]\nidentifier = "id"\ncomplete = true\n'
     home.config.write_text(f"{home.config.read_text()}\n{table}")
     people = [f"{n},Person {n}" for n in range(60)]
@@ -364,13 +360,8 @@ def test_own_records_have_counts_and_a_file_without_any_fails_each_night(tmp_pat
 
 
 @pytest.mark.parametrize("more", ["records", "repository", "replicate"])
-def test_what_a_mirror_refuses_is_told_before_anything_is_harvested(
-    tmp_path: Path, more: str
-) -> None:
-    home, table = (
-        make_home(tmp_path / "home"),
-        '[[repositories]]\nname = "{}"\nurl = "{}"\ncheck_days = 0\n',
-    )
+def test_what_a_mirror_refuses_is_told_before_anything_is_harvested(home: Home, more: str) -> None:
+    table = '[[repositories]]\nname = "{}"\nurl = "{}"\ncheck_days = 0\n'
     text = home.config.read_text()
     with serving(items(3)) as first, serving(items(3)) as second:
         home.config.write_text(f"{text}\n{table.format('a', first.url)}replicate = true\n")

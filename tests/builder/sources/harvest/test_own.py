@@ -29,7 +29,6 @@ def archive(home: Home, number: int) -> Path:
 PUBLISHER = """
 import sys
 
-import pytest
 from builder.commands.cli import main
 for path in sys.argv[2:]:
     for arguments in (["ingest", path], ["publish"]):

@@ -50,7 +50,7 @@ def meaning(element: etree._Element) -> bytes:
     return bytes(etree.tostring(element, method="c14n", exclusive=True, with_comments=True))
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_what_is_cut_out_means_what_it_meant_within(data: st.DataObject) -> None:
     outer = data.draw(

@@ -68,11 +68,9 @@ def test_a_list_without_a_size_that_leads_to_nothing_is_begun_again(
 def test_a_size_that_is_wrong_for_good_is_believed_in_two_walks_alone(tmp_path: Path) -> None:
     """Three walks end short and two of them agree; later lists may lack as large a share."""
     with serving(items(60), page_size=10) as provider:
-
-        def estimated(given: Provider, call: Call, page: Page) -> Page:
-            return replace(page, size=page.size and page.size + page.size // 20 + 1)
-
-        provider.pages.append(estimated)
+        provider.pages.append(
+            lambda given, call, page: replace(page, size=page.size and page.size * 21 // 20 + 1)
+        )
         for code, status in ((1, "partial"), (1, "partial"), (0, "complete")):
             done, told, found = harvested(provider, tmp_path)
             assert (done, told["status"], told["records"]) == (code, status, 60)

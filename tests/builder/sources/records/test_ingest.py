@@ -6,14 +6,13 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
-from urllib.request import urlopen
 
 import pytest
 from lxml import etree
 
+from tests.builder.kinds.records.test_own import answer, publish
 from tests.builder.sources.records.test_iso2709 import marc
-from tests.e2e.conftest import SHARED, Home, make_home, warc
+from tests.e2e.conftest import SHARED, Home, warc
 from tests.functions.oai.validity import OAI, valid
 
 SAMPLE = Path(__file__).parents[4] / "builder/commands/demo/files/books.mrc"
@@ -44,11 +43,9 @@ STATIC = """<Repository xmlns="http://www.openarchives.org/OAI/2.0/static-reposi
 </Repository>"""
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    home = make_home(tmp_path / "home")
+@pytest.fixture(autouse=True)
+def export(home: Home) -> None:
     (home.folder / "export").mkdir()
-    return home
 
 
 def declare(home: Home, section: str = DECLARED) -> None:
@@ -67,21 +64,16 @@ def ingest(home: Home, *arguments: object, code: int = 0) -> Mapping[str, Any]:
     return json.loads(done.out).get("records", {})
 
 
-def publish(home: Home) -> tuple[int, int, int]:
-    done = home("publish", "--json")
-    assert done.code == 0, done.err
-    return tuple(done.json[name] for name in ("new", "changed", "deleted"))
+def release(home: Home, *arguments: object, code: int = 0) -> tuple[int, int, int]:
+    """Ingest and publish."""
+    ingest(home, *arguments, code=code)
+    return publish(home)
 
 
 def rows(home: Home, sql: str) -> list[dict[str, Any]]:
     done = home("query", "--json", sql)
     assert done.code == 0, done.err
     return [json.loads(line) for line in done.out.splitlines()]
-
-
-def answer(base: str, verb: str, **arguments: str) -> etree._Element:
-    with urlopen(f"{base}?{urlencode({'verb': verb, **arguments})}", timeout=60) as reply:
-        return etree.fromstring(reply.read())
 
 
 def test_what_is_guessed_is_what_its_section_says(home: Home) -> None:
@@ -92,8 +84,7 @@ def test_what_is_guessed_is_what_its_section_says(home: Home) -> None:
     assert tomllib.loads(section)["records"][0]["name"] == "books"
     assert publish(home) == (2, 0, 0)
     declare(home, f"\n{section}")
-    ingest(home)
-    assert publish(home) == (0, 0, 0)
+    assert release(home) == (0, 0, 0)
     assert home("verify").code == 0
 
 
@@ -111,16 +102,13 @@ def test_files_of_one_name_are_tables_of_their_own_whenever_they_come(home: Home
     for number, path in enumerate(paths):
         path.parent.mkdir()
         path.write_text(f"id,title\n1,Bees {number}\n2,Wasps {number}\n")
-    ingest(home, paths[0])
-    assert publish(home) == (2, 0, 0)
+    assert release(home, paths[0]) == (2, 0, 0)
     assert "its table is n-2, as n is that of a/n.csv" in home("ingest", paths[1]).err
     assert publish(home) == (2, 0, 0)
     paths[1].write_text("id,title\n1,Ants\n2,Wasps 1\n")
     (paths[1].parent / "m.csv").write_text("id,title\n1,Flies\n")
-    ingest(home, paths[1].parent, paths[0])
-    assert publish(home) == (1, 1, 0)
-    ingest(home, "--again", paths[0])
-    assert publish(home) == (0, 0, 0)
+    assert release(home, paths[1].parent, paths[0]) == (1, 1, 0)
+    assert release(home, "--again", paths[0]) == (0, 0, 0)
     listed = rows(home, "SELECT repository, title FROM own_records ORDER BY ALL")
     assert [(row["repository"], row["title"]) for row in listed] == [
         ("m", "Flies"),
@@ -139,13 +127,11 @@ def test_a_guess_of_a_folder_names_the_files_that_it_read(home: Home) -> None:
     section = tomllib.loads(done.out[done.out.index("[[records]]") :])["records"][0]
     assert section["files"] == "export/*.mrc"
     write(home, "c.csv", b"id,title\n1,A\n2,B\n")
-    ingest(home, home.folder / "export")
-    assert publish(home) == (4, 0, 0)
+    assert release(home, home.folder / "export") == (4, 0, 0)
 
 
 def test_a_foreign_identifier_is_of_one_table(home: Home) -> None:
-    ingest(home, write(home, "a.xml", STATIC.encode()))
-    assert publish(home) == (1, 0, 0)
+    assert release(home, write(home, "a.xml", STATIC.encode())) == (1, 0, 0)
     other = write(home, "b.xml", STATIC.replace("Bees", "Wasps").encode())
     gone = STATIC.replace("<oai:header>", '<oai:header status="deleted">').encode()
     for data in (other.read_bytes(), gone):
@@ -155,8 +141,7 @@ def test_a_foreign_identifier_is_of_one_table(home: Home) -> None:
         assert "table b has it, but it is of table a" in report["first"][0]
         assert publish(home) == (0, 0, 0)
     assert rows(home, "SELECT title FROM own_records") == [{"title": "Bees"}]
-    ingest(home, write(home, "a.xml", STATIC.replace("Bees", "Ants").encode()))
-    assert publish(home) == (0, 1, 0)
+    assert release(home, write(home, "a.xml", STATIC.replace("Bees", "Ants").encode())) == (0, 1, 0)
 
 
 def test_a_guess_that_is_declared_under_another_name_is_not_doubled(home: Home) -> None:
@@ -179,12 +164,10 @@ def test_other_identifiers_supersede_the_old_ones(home: Home, has_ingest: bool) 
     section = '[[records]]\nname = "p"\nfiles = "export/p.csv"\nidentifier = "nr"\n'
     declare(home, section)
     path = write(home, "p.csv", b"nr,key,title\n1,2,A\n2,1,B\n3,c,C\n4,,D\n")
-    ingest(home)
-    assert publish(home) == (4, 0, 0)
+    assert release(home) == (4, 0, 0)
     path.write_text("nr,key,title\n1,2,A\n2,1,B\n5,e,E\n")  # the others are of earlier files
     if has_ingest:
-        ingest(home)
-        publish(home)
+        release(home)
     home.config.write_text(home.config.read_text().replace('"nr"', '"key"'))
     if has_ingest:
         assert ingest(home)["superseded"] == 2
@@ -198,15 +181,13 @@ def test_other_identifiers_supersede_the_old_ones(home: Home, has_ingest: bool) 
 
 def test_formats_that_change_nothing_make_no_snapshot(home: Home) -> None:
     declare(home, DECLARED.replace('["type:{leader/6}"]', '["{leader/6}"]'))
-    ingest(home, write(home, "a.mrc", marc(1)))
-    publish(home)
+    release(home, write(home, "a.mrc", marc(1)))
     before = home("status", "--json").json["snapshot"]
     home.config.write_text(home.config.read_text().replace('["{leader/6}"]', '["{leader/6-6}"]'))
     for _ in range(2):
         assert publish(home) == (0, 0, 0)
     assert home("status", "--json").json["snapshot"] == before
-    ingest(home)
-    assert publish(home) == (0, 0, 0)
+    assert release(home) == (0, 0, 0)
 
 
 def test_what_lies_beside_archives_is_left_to_them(home: Home) -> None:
@@ -225,9 +206,8 @@ def test_the_sample_of_the_readme_is_an_endpoint(home: Home) -> None:
     assert publish(home) == (3, 0, 0)
     with home.served() as base:
         for prefix in ("oai_dc", "marc21"):
-            arguments = urlencode({"verb": "ListRecords", "metadataPrefix": prefix})
-            with urlopen(f"{base}?{arguments}", timeout=60) as reply:
-                assert len([*valid(reply.read()).iter(f"{OAI}record")]) == 3
+            listed = answer(base, "ListRecords", valid, metadataPrefix=prefix)
+            assert len([*listed.iter(f"{OAI}record")]) == 3
     titles = [row["title"] for row in rows(home, "SELECT title FROM own_records ORDER BY id")]
     assert titles[2] == "Včely a květy"
 
@@ -243,8 +223,7 @@ def test_no_identifier_is_made_with_the_namespace_that_a_publish_refuses(home: H
 def test_a_declared_table_has_identifiers_sets_and_addresses(home: Home) -> None:
     declare(home)
     write(home, "a.mrc", marc(1))
-    ingest(home)
-    assert publish(home) == (1, 0, 0)
+    assert release(home) == (1, 0, 0)
     with home.served() as base:
         (record,) = answer(base, "ListRecords", metadataPrefix="marc21").iter(f"{OAI}record")
         identifier = record.findtext(f"{OAI}header/{OAI}identifier")
@@ -279,15 +258,12 @@ def test_nothing_is_deleted_because_a_file_could_not_be_read(home: Home) -> None
     declare(home)
     write(home, "a.mrc", *map(marc, range(3)))
     write(home, "b.mrc", *map(marc, range(3, 6)))
-    ingest(home)
-    publish(home)
+    release(home)
     write(home, "a.mrc", marc(0), marc(1)[:-9])
     write(home, "b.mrc", marc(3))
-    ingest(home, code=1)
-    assert publish(home) == (0, 0, 0)
+    assert release(home, code=1) == (0, 0, 0)
     write(home, "a.mrc", *map(marc, range(3)))
-    ingest(home)
-    assert publish(home) == (0, 2, 2)
+    assert release(home) == (0, 2, 2)
 
 
 def test_records_that_cannot_be_items_are_faults_with_their_place(home: Home) -> None:
@@ -318,8 +294,7 @@ def test_a_file_that_is_read_whole_supersedes_its_earlier_faults(
     if is_published:
         publish(home)
     write(home, "a.mrc", marc(0), invalid, marc(2, "Another"))
-    ingest(home)
-    publish(home)
+    release(home)
     sql = "SELECT source, code FROM faults ORDER BY ALL"
     faults = [(row["source"], row["code"]) for row in rows(home, sql)]
     both = [("export/a.mrc", "record-invalid"), ("other/a.mrc", "record-invalid")]
@@ -329,12 +304,10 @@ def test_a_file_that_is_read_whole_supersedes_its_earlier_faults(
     publish(home)
     assert [(row["source"], row["code"]) for row in rows(home, sql)] == both[1:]
     path = write(home, "b.mrc", marc(1, "Yet another"), marc(3))
-    ingest(home)
-    publish(home)
+    release(home)
     assert len(rows(home, sql)) == 2
     path.unlink()
-    ingest(home)
-    publish(home)
+    release(home)
     assert len(rows(home, sql)) == 1
     assert home("verify").code == 0
 
@@ -352,8 +325,7 @@ def test_what_is_not_valid_is_served_and_is_a_fault(home: Home) -> None:
 def test_other_formats_are_made_of_what_is_stored(home: Home) -> None:
     declare(home)
     path = write(home, "a.mrc", marc(1), marc(2))
-    ingest(home)
-    publish(home)
+    release(home)
     path.unlink()
     text = home.config.read_text()
     home.config.write_text(text.replace("oai_dc =", 'mods = "marc21-mods", oai_dc ='))
@@ -375,8 +347,7 @@ def test_elements_without_a_namespace_are_valid_in_an_answer(home: Home) -> None
     write(home, "x.xml", b"<r><b c='>'><a id='1'/></b><b xmlns=''><a id='2'/></b></r>")
     ead = b'<ead><eadheader><eadid>e1</eadid></eadheader><archdesc level="fonds"/></ead>'
     ingest(home)
-    ingest(home, write(home, "e.xml", ead))
-    assert publish(home) == (3, 0, 0)
+    assert release(home, write(home, "e.xml", ead)) == (3, 0, 0)
     with home.served() as base:
         for prefix, namespace in (("xml", "urn:x-none:xml"), ("ead", "urn:isbn:1-931666-22-9")):
             listed = answer(base, "ListRecords", metadataPrefix=prefix)
@@ -388,8 +359,7 @@ def test_elements_without_a_namespace_are_valid_in_an_answer(home: Home) -> None
     assert publish(home) == (0, 2, 0)
     titles = rows(home, "SELECT title FROM own_records WHERE repository = 'x' ORDER BY ALL")
     assert [row["title"] for row in titles] == ["1", "2"]
-    ingest(home)
-    assert publish(home) == (0, 0, 0)
+    assert release(home) == (0, 0, 0)
 
 
 @pytest.mark.skipif(not FILES.is_dir(), reason="the shared files of records are not here")
@@ -398,9 +368,8 @@ def test_records_of_a_static_repository_are_valid_as_they_are(home: Home) -> Non
     assert ingest(home, path)["faults"] == {}
     publish(home)
     with home.served() as base:
-        arguments = urlencode({"verb": "ListRecords", "metadataPrefix": "oai_dc"})
-        with urlopen(f"{base}?{arguments}", timeout=60) as reply:
-            assert len([*valid(reply.read()).iter(f"{OAI}metadata")]) == 2
+        listed = answer(base, "ListRecords", valid, metadataPrefix="oai_dc")
+        assert len([*listed.iter(f"{OAI}metadata")]) == 2
 
 
 def test_an_item_of_several_records_keeps_its_identifier_and_formats(home: Home) -> None:
@@ -412,8 +381,7 @@ def test_an_item_of_several_records_keeps_its_identifier_and_formats(home: Home)
         assert {e.text for e in formats.iter(f"{OAI}metadataPrefix")} == {"oai_dc", "x"}
         record = answer(base, "GetRecord", identifier="oai:arXiv:1", metadataPrefix="x")
         assert record.findtext(f".//{OAI}metadata/{{urn:x}}x") == "1"
-    ingest(home, "--again", path)
-    assert publish(home) == (0, 0, 0)
+    assert release(home, "--again", path) == (0, 0, 0)
 
 
 def test_a_query_is_carried_out_each_time(home: Home) -> None:
@@ -433,8 +401,7 @@ complete = true
     assert publish(home) == (3, 0, 1)
     assert ingest(home, "people")["records"] == 0
     table.write_text("nr,name,gone\n1,Eva,\n3,Petr,yes\n4,Ida,\n")
-    ingest(home)
-    assert publish(home) == (1, 1, 1)
+    assert release(home) == (1, 1, 1)
     titles = {row["title"] for row in rows(home, "SELECT title FROM own_records")}
     assert titles == {"Eva", "Ida"}
 
@@ -442,8 +409,7 @@ complete = true
 def test_a_table_whose_files_are_gone_loses_nothing(home: Home) -> None:
     declare(home)
     path = write(home, "a.mrc", marc(1), marc(2))
-    ingest(home)
-    publish(home)
+    release(home)
     (home.folder / "export" / "b.mrc").write_text("no record")
     path.unlink()
     ingest(home, code=1)
@@ -455,8 +421,7 @@ def test_a_table_whose_files_are_gone_loses_nothing(home: Home) -> None:
 def test_a_file_with_a_bad_record_deletes_nothing(home: Home) -> None:
     declare(home)
     write(home, "a.mrc", *map(marc, range(4)))
-    ingest(home)
-    publish(home)
+    release(home)
     write(home, "a.mrc", marc(0), b"00000 no record\x1d", marc(2), marc(3))
     report = ingest(home, code=1)
     assert (report["losses"], report["deleted"]) == ({"catalogue": 1}, 0)
@@ -472,14 +437,12 @@ def test_a_record_in_two_files_outlives_one_of_them(home: Home) -> None:
     declare(home)
     first = write(home, "a.mrc", marc(1), marc(2))
     write(home, "b.mrc", marc(1), marc(3), marc(2, "Another"))
-    ingest(home)
-    assert publish(home) == (3, 0, 0)
+    assert release(home) == (3, 0, 0)
     write(home, "b.mrc", marc(3), marc(4))
     assert ingest(home)["deleted"] == 0
     assert publish(home) == (1, 0, 0)
     write(home, "b.mrc", marc(1), marc(3), marc(2, "Another"))
-    ingest(home)
-    assert publish(home) == (0, 1, 1)
+    assert release(home) == (0, 1, 1)
     first.unlink()
     assert ingest(home)["deleted"] == 0
     assert publish(home) == (0, 1, 0)
@@ -494,8 +457,7 @@ def test_what_is_named_and_missing_is_no_deletion(home: Home, name: str) -> None
     path = write(home, "b.mrc", marc(2))
     assert home("ingest").code == 2  # the list is missing
     (home.folder / "gone.txt").write_text("")
-    ingest(home)
-    publish(home)
+    release(home)
     path.unlink()
     report = ingest(home, code=1)
     assert (report["unread"], report["deleted"]) == ({name: "there is no such file"}, 0)
@@ -512,8 +474,7 @@ def test_one_file_is_not_of_two_tables(home: Home) -> None:
 def test_a_great_loss_is_said_until_it_is_decided(home: Home) -> None:
     declare(home, DECLARED.replace("complete = true", ""))
     write(home, "a.mrc", *map(marc, range(20)))
-    ingest(home)
-    publish(home)
+    release(home)
     write(home, "a.mrc", marc(0))
     assert ingest(home)["deleted"] == 0
     publish(home)
@@ -531,8 +492,7 @@ def test_a_list_of_identifiers_deletes(home: Home) -> None:
     gone = home.folder / "gone.txt"
     gone.write_text("")
     write(home, "a.mrc", marc(1), marc(2))
-    ingest(home)
-    publish(home)
+    release(home)
     (row, *_) = rows(home, "SELECT id FROM own_records ORDER BY id")
     gone.write_text(f"{row['id']}\nnobody\n")
     assert ingest(home)["deleted"] == 1
@@ -561,8 +521,7 @@ def test_a_gzip_that_is_cut_off_is_named_so_and_deletes_nothing(home: Home) -> N
     declare(home, DECLARED.replace("*.mrc", "*.gz"))
     whole = gzip.compress(b"".join(map(marc, range(5))))
     write(home, "a.mrc.gz", whole)
-    ingest(home)
-    publish(home)
+    release(home)
     for path in (write(home, "a.mrc.gz", whole[: len(whole) // 2]), None):
         report = ingest(home, *([path] if path else []), code=1)
         assert [*report["unread"].values()] == ["its gzip is cut off"]
@@ -608,8 +567,7 @@ def test_a_query_that_reads_no_file_deletes_nothing(home: Home) -> None:
     query = "SELECT * FROM read_csv('export/p.csv')"
     declare(home, f'[[records]]\nname = "p"\nquery = "{query}"\ncomplete = true\n')
     path = write(home, "p.csv", b"id,title\n1,A\n")
-    ingest(home)
-    publish(home)
+    release(home)
     path.unlink()
     assert "[[records]] p" in ingest(home, code=1)["unread"]
     path.write_bytes("id,title\n1,Včely\n".encode("cp1250"))

@@ -13,13 +13,14 @@ import pytest
 
 from tests.builder.sources.redif.samples import ARCHIVE, BOOK, PAPER, SERIES, without
 from tests.builder.sources.redif.trees import tarball
+from tests.builder.sources.redif.trees import tree as make_tree
 from tests.e2e.conftest import Result, sheaf
 from tests.e2e.test_commands import one_line
 
 
 def tree(folder: Path) -> Path:
     """Write an archive, with files that are none of ReDIF's."""
-    for name, data in {
+    files = {
         "aaa/aaaarch.rdf": ARCHIVE,
         "aaa/aaaseri.RDF": SERIES,
         "aaa/wpaper/1.redif": PAPER + b"\n" + without("Title"),
@@ -28,11 +29,8 @@ def tree(folder: Path) -> Path:
         "aaa/wpaper/404.rdf": b"<html>",
         "aaa/wpaper/empty.rdf": b"",
         "aaa/index.html": b"<html>",
-    }.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return folder
+    }
+    return make_tree(folder, files)
 
 
 def lines(result: Result) -> list[dict[str, Any]]:
@@ -98,9 +96,7 @@ def test_strict_forbids_errors_but_not_warnings(tmp_path: Path) -> None:
     assert sheaf("redif", "--strict", good, warned).code == 1  # the same handle twice
 
 
-def test_a_file_that_cannot_be_read_is_told_of_and_the_others_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_read_is_told_of_and_the_others_are_read(tmp_path: Path) -> None:
     first, second = tmp_path / "a.rdf", tmp_path / "b.rdf"
     first.symlink_to(tmp_path / "nowhere")
     second.write_bytes(PAPER)

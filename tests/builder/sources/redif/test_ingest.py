@@ -39,7 +39,7 @@ from tests.builder.sources.redif.trees import (
     tree,
     versions,
 )
-from tests.e2e.conftest import Home, make_home, sheaf, warc
+from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import PAGES, one_line
 
 pytestmark = pytest.mark.shared(3)
@@ -329,12 +329,12 @@ def test_strict_tells_of_faults_by_its_status(home: Home, root: Path) -> None:
     assert home("ingest", "--strict", bad).code == 0  # it is not told of again
 
 
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
 def interrupted_at(monkeypatch: pytest.MonkeyPatch, home: Home, step: str, source: Path) -> None:
     """Have an ingest interrupted where its run calls `step`."""
-
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr(runs.ObiRun, step, interrupt)
         result = home("ingest", "--jobs", "1", source)
@@ -371,9 +371,6 @@ def test_a_replay_that_lacked_its_commit_alone_is_done_by_the_next(
     members = [(f"RePEc/{name}", data) for name, data in archive().items()]
     path = tarball(tmp_path / "RePEc_2025-01-05.tar", members, "")
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr(runs, "commit_run", interrupt)
         assert home("ingest", "-f", path).code == 130
@@ -394,17 +391,8 @@ def test_large_files_and_many_segments_give_the_same(
     monkeypatch.setattr(spool, "SEGMENT", 600)
     monkeypatch.setattr(spool, "ALONE", 700)
     monkeypatch.setattr(redif, "_MEMORY", 200)
-    result = other(
-        "ingest",
-        "--json",
-        "--jobs",
-        "2",
-        "--store",
-        home.folder / "other",
-        source,
-        "--tist",
-        "2025-01-05",
-    )
+    more = ("--store", home.folder / "other", "--tist", "2025-01-05")
+    result = other("ingest", "--json", "--jobs", "2", source, *more)
     assert result.code == 0, result.err
     (account,) = result.json["redif"]
     assert counts(account) == counts(whole)
@@ -431,17 +419,8 @@ def test_a_bucket_gets_the_same_objects(
     monkeypatch.setenv("XDG_CACHE_HOME", str(home.folder / "cache"))
     source = tree(root, {**archive(), "aaa/wpaper/p.rdf": papers(5)})
     ingested(home, source, "--tist", "2025-01-05")
-    result = sheaf(
-        "ingest",
-        "--config",
-        home.config,
-        "--store",
-        bucket.uri,
-        "--json",
-        "--tist",
-        "2025-01-05",
-        source,
-    )
+    more = ("--store", bucket.uri, "--tist", "2025-01-05")
+    result = home("ingest", "--json", source, *more)
     assert result.code == 0, result.err
     own = list(store_of(home).keys("obi/"))
     assert list(bucket.keys("obi/")) == own

@@ -31,7 +31,7 @@ def texts(draw: st.DrawFn) -> list[str]:
     return lines
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(texts(), st.sampled_from(["\n", "\r\n", "\r"]), st.data())
 def test_how_a_template_is_saved_changes_no_digest(
     lines: list[str], end: str, data: st.DataObject
@@ -52,14 +52,14 @@ def test_how_a_template_is_saved_changes_no_digest(
     ]
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(texts(), texts())
 def test_another_text_has_another_digest(left: list[str], right: list[str]) -> None:
     same = one("\n".join(left).encode()).sha256 == one("\n".join(right).encode()).sha256
     assert same == (left == right)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(texts().map("\n".join))
 def test_windows_1252_is_read_where_it_is_no_utf_8(text: str) -> None:
     lines = [
@@ -107,7 +107,7 @@ _PIECES = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(_PIECES)
 def test_no_bytes_raise_and_each_border_is_a_template(data: bytes) -> None:
     found = events(data)
@@ -137,7 +137,7 @@ def test_no_bytes_raise_and_each_border_is_a_template(data: bytes) -> None:
         assert sum(isinstance(event, Template) for event in found) == borders
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(_PIECES, st.integers(1024, 4096))
 def test_a_limit_leaves_the_borders_as_they_are(data: bytes, limit: int) -> None:
     long = data * 60
@@ -145,7 +145,7 @@ def test_a_limit_leaves_the_borders_as_they_are(data: bytes, limit: int) -> None
     assert [(t.offset, t.line) for t in templates(long, limit)] == wide
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(
     st.lists(st.sampled_from(GOOD), min_size=1, max_size=6),
     st.sampled_from([b"", b"\n", b"\r\n\r\n", b"# between\n"]),

@@ -91,15 +91,9 @@ def test_a_tarball_gives_the_same_whatever_it_is_packed_by(
     assert split(list(tarballs.members(dotted))) == (list(FILES), [])
 
 
-def linked(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, target
-    return info
-
-
-def device(name: str, kind: bytes) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type = kind
     return info
 
 
@@ -108,12 +102,12 @@ def test_a_tarballs_links_devices_and_unsafe_names_are_told_of_and_left_out(tmp_
         tmp_path / "x.tar.gz",
         [
             ("RePEc/aaa/a.rdf", b"good"),
-            (linked("RePEc/aaa/b.rdf", "/etc/passwd"), b""),
-            (linked("RePEc/aaa/c.rdf", "RePEc/aaa/a.rdf", tarfile.LNKTYPE), b""),
-            (linked("RePEc/aaa/wpaper", "/tmp"), b""),
-            (linked("RePEc/aaa/index.html", "/tmp/x"), b""),
-            (device("RePEc/aaa/d.rdf", tarfile.CHRTYPE), b""),
-            (device("RePEc/aaa/e.rdf", tarfile.FIFOTYPE), b""),
+            (special("RePEc/aaa/b.rdf", tarfile.SYMTYPE, "/etc/passwd"), b""),
+            (special("RePEc/aaa/c.rdf", tarfile.LNKTYPE, "RePEc/aaa/a.rdf"), b""),
+            (special("RePEc/aaa/wpaper", tarfile.SYMTYPE, "/tmp"), b""),
+            (special("RePEc/aaa/index.html", tarfile.SYMTYPE, "/tmp/x"), b""),
+            (special("RePEc/aaa/d.rdf", tarfile.CHRTYPE), b""),
+            (special("RePEc/aaa/e.rdf", tarfile.FIFOTYPE), b""),
             ("/etc/f.rdf", b"bad"),
             ("RePEc/../../g.rdf", b"bad"),
             ("../h.rdf", b"bad"),

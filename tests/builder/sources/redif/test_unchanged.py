@@ -182,7 +182,7 @@ _FEWER = {
 }
 
 
-@settings(max_examples=examples(10), deadline=None)
+@settings(max_examples=examples(10))
 @given(_steps())
 # A loss that is held stays held, against the templates that have not changed.
 @example([Step({**_BASE, **_MANY}), Step(_BASE), Step(_BASE), Step(_BASE, ("*",)), Step(_BASE)])
