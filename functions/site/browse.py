@@ -184,18 +184,19 @@ def _describe_table(
 
 def find_collections(request: PageRequest) -> PageTable:
     """Return the collections from the argument record on. Raises PageError."""
-    selection = RecordSelection((COLLECTION.name,), _span(request))
-    records = _read(request, selection, TABLE_ROWS + 1)
-    return _describe_collections(request, records, TABLE_ROWS)
+    return _read_collections(request, TABLE_ROWS)[1]
 
 
-def _describe_collections(
-    request: PageRequest, records: Sequence[PublishedRecord], limit: int
-) -> PageTable:
-    """Return collections as a table; one more than `limit` tells that others follow."""
+def _read_collections(
+    request: PageRequest, limit: int
+) -> tuple[Sequence[PublishedRecord], PageTable]:
+    """Return up to `limit` collections, and their table. Raises PageError."""
     place = request.number("record")
+    span = Span(place + 1, request.manifest.last_position)
+    # One more tells that others follow.
+    records = _read(request, RecordSelection((COLLECTION.name,), span), limit + 1)
     live = [record for record in records[:limit] if not record.deleted]
-    return PageTable(
+    table = PageTable(
         "collections",
         f"SELECT {', '.join(_COLLECTION)} FROM collections JOIN (SELECT identifier, position FROM "
         f"records) USING (identifier) WHERE position > {place} ORDER BY position",
@@ -204,6 +205,7 @@ def _describe_collections(
         {"record": place or None},
         {"record": records[limit - 1].position} if len(records) > limit else None,
     )
+    return live, table
 
 
 def list_newest(request: PageRequest, limit: int) -> Sequence[RecordLine]:
@@ -232,10 +234,9 @@ def list_newest(request: PageRequest, limit: int) -> Sequence[RecordLine]:
 
 def show_collections(request: PageRequest) -> SitePage:
     """Return the list of collections, with what each holds."""
-    records = _read(request, RecordSelection((COLLECTION.name,), _span(request)), _MANY + 1)
-    table = _describe_collections(request, records, _MANY)
+    records, table = _read_collections(request, _MANY)
     values: Mapping[str, Any] = {
-        "records": [record for record in records[:_MANY] if not record.deleted],
+        "records": records,
         "more": None if table.more is None else request.address.page("/collections", **table.more),
         "table": table,
         "name_collection": request.name_collection,
@@ -260,10 +261,6 @@ def describe_record(record: PublishedRecord, request: PageRequest) -> RecordLine
         deleted,
         None if deleted else request.find_view(record),
     )
-
-
-def _span(request: PageRequest) -> Span:
-    return Span(request.number("record") + 1, request.manifest.last_position)
 
 
 def _read(

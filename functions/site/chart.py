@@ -9,8 +9,6 @@ CELL, GAP = 26, 2
 """Width of a month's cell, and the space between cells."""
 _LEFT, _TOP, _HEIGHT, _DIGIT = 44, 20, 22, 9
 _YEARS = 60
-BAR, BAR_GAP, BAR_TOP = 18, 4, 8
-"""Height of a bar, the space between bars, and above the first one."""
 _PLOT = 160
 """Height of a plot of columns."""
 
@@ -105,7 +103,6 @@ class Plot:
     points: tuple[tuple[float, float, str, int], ...]
     width: int
     height: int
-    most: int
 
 
 def draw_line(rows: Sequence[tuple[str, int]], width: int = 640) -> Plot:
@@ -124,4 +121,4 @@ def draw_line(rows: Sequence[tuple[str, int]], width: int = 640) -> Plot:
     )
     path = " ".join(f"{'L' if n else 'M'}{x} {y}" for n, (x, y, _, _) in enumerate(points))
     area = f"{path} L{points[-1][0]} {_PLOT} L{points[0][0]} {_PLOT} Z" if points else ""
-    return Plot(path, area, points, width, _PLOT, most)
+    return Plot(path, area, points, width, _PLOT)

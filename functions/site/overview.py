@@ -6,7 +6,6 @@ from typing import Any
 from functions.kinds import find_kind
 from functions.kinds.collections import COLLECTION
 from functions.oai.request import (
-    GET_RECORD,
     IDENTIFY,
     LIST_FORMATS,
     LIST_IDENTIFIERS,
@@ -124,7 +123,6 @@ def show_harvesting(request: PageRequest) -> SitePage:
     ]
     values = {
         "requests": requests,
-        "get_record": GET_RECORD,
         "list_url": address.request(LIST_RECORDS, **dc),
         "formats": find_formats(request),
         "repository": address.is_static and address.page("/static-repository.xml"),

@@ -1,7 +1,7 @@
 """The page of publishes: their changes, their feed (RFC 4287), and the dumps in the store."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -13,13 +13,14 @@ from functions.oai.request import LIST_IDENTIFIERS
 from functions.reading.repository import KindFigures
 from functions.site.page import TABLE_ROWS, PageError, PageRequest, PageTable, SitePage
 from functions.snapshot import instant
-from functions.snapshot.dumps import FOLDER, DumpEntry
+from functions.snapshot.dumps import FOLDER
 from functions.snapshot.errors import StoreError
 
 _LOG = logging.getLogger("sheaf")
 _MANY, _FEED = 50, 30
 """Publishes on a page, and in the feed."""
 _COLUMNS = ("sequence", "kind", "added", "changed", "deleted", "restored", "live")
+_DUMP_COLUMNS = ("since", "snapshot", "records", "deleted", "bytes", "name", "sha256")
 _QUERY = (
     f"SELECT {', '.join(_COLUMNS)} FROM publishes "
     "WHERE coalesce(added + changed + deleted + restored, 1) > 0{} ORDER BY sequence DESC, kind"
@@ -38,22 +39,12 @@ class PublishLine:
 
 
 @dataclass(frozen=True, slots=True)
-class DumpLine:
-    """A dump in a format, and its address; empty if the store's address is unknown."""
-
-    format: str
-    dump: DumpEntry
-    link: str
-
-
-@dataclass(frozen=True, slots=True)
 class DumpTable:
     """The dumps in the store, and the addresses of their index and of each format's list."""
 
-    rows: Sequence[DumpLine]
+    table: PageTable
     index: str
     lists: Mapping[str, str]
-    table: PageTable
 
 
 def show(request: PageRequest) -> SitePage:
@@ -115,16 +106,18 @@ def _read_dumps(request: PageRequest) -> DumpTable | None:
         return None
     base = f"{root}/{FOLDER}" if root.startswith(("http://", "https://")) else ""
     rows = [
-        DumpLine(name, dump, base and dump.name and base + quote(dump.name))
+        (
+            name,
+            *(getattr(dump, column) for column in _DUMP_COLUMNS),
+            base + quote(dump.name) if base and dump.name else None,
+        )
         for name, entry in index.formats.items()
         for dump in (entry.complete, entry.newest)
         if dump is not None
     ]
     lists = {name: base + quote(entry.list) for name, entry in index.formats.items() if base}
-    columns = ("since", "snapshot", "records", "deleted", "bytes", "name", "sha256")
-    texts = [(r.format, *(getattr(r.dump, n) for n in columns), r.link or None) for r in rows]
-    table = PageTable("dumps", "", ("format", *columns, "address"), texts)
-    return DumpTable(rows, base and f"{base}index.json", lists, table)
+    table = PageTable("dumps", "", ("format", *_DUMP_COLUMNS, "address"), rows)
+    return DumpTable(table, base and f"{base}index.json", lists)
 
 
 def feed(request: PageRequest) -> Reply:

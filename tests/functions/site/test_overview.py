@@ -68,6 +68,15 @@ def test_the_largest_collections_are_the_largest_of_all(front: Crawl) -> None:
     assert "The copies were captured from 3 May 2010 to 3 May 2011." in visit.text
 
 
+def test_all_collections_are_on_pages_that_follow_each_other(front: Crawl) -> None:
+    path, names = "/collections", list[str]()
+    while path:
+        tree = front.read(path).tree
+        names += tree.xpath("//article/h2/a/text()")
+        path = next(iter(tree.xpath("//a[@rel='next']/@href")), "")
+    assert sorted(names) == [f"Collection c{number:03}" for number in range(MANY)]
+
+
 def test_the_newest_records_are_those_before_all_collections(front: Crawl, world: World) -> None:
     assert texts(front.read("/"), "newest", "//li/a") == list_newest(world)
 
