@@ -47,7 +47,7 @@ class Contents:
 
 _NEVER = (
     *("*/__pycache__", "*.pyi", "*/py.typed", "bin", "_duckdb-stubs", "adbc_driver_duckdb"),
-    *("templates/check", "templates/routers", "templates/README.md"),
+    *("templates/check", "templates/schemas/*.rng", "templates/routers", "templates/README.md"),
     # Nothing imports these by itself.
     *("jinja2/ext.py", "jinja2/nativetypes.py", "jinja2/sandbox.py"),
     *("obstore/auth", "obstore/fsspec.py"),

@@ -64,6 +64,8 @@ def crawl(folder: Path) -> set[str]:
             is_page = kind.startswith(("text/html", "text/css"))
             links = _LINK.findall(data) if is_page else []
             data = _ID.sub(b"", data)
+            if kind.startswith("text/csv"):
+                data = data.replace(b",", b"\n")  # which ends an address there
             for link in (*links, *_OWN.findall(data)):
                 text = unescape(link.decode()).rstrip(".,").replace("https://a.github.io", host)
                 target = urldefrag(urljoin(url, text))[0]
