@@ -14,9 +14,9 @@ These rules ensure that no harvester ever misses a change:
    which the pointer was not read; a still later snapshot may be in effect by then.
 4. The last page of a list needs a new reading. It says that nothing more follows, so it must not be
    older than the pages before it: the harvester may start its next harvest at their responseDate.
-5. If the store does not respond for a while, a cached reading serves longer, by rule 3. Of all who
-   may take one, only the first waits for a moment, each time the pointer is read. The last page of
-   a list and refusals wait, by rule 4.
+5. If the store does not respond for a while, a cached reading serves longer, by rule 3. Who may
+   take one waits for half a second at most, and not at all if somebody has waited so long for the
+   reading in progress. The last page of a list and refusals wait, by rule 4.
 6. A reader first compares the pointer with the witness (functions.snapshot.pointer). It never
    answers from an older snapshot than before. If the pointer goes back, an old copy of it was
    restored. The reader then continues with the newest pointer that it has read, as long as the

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from functions.kinds import CAPTURES, find_kind
@@ -28,7 +27,7 @@ _MANY = 50
 _RECENT = 60
 """The newest records among which a reader is shown some."""
 _BACK = (_RECENT, 4_000, 4_000)
-"""Positions that are read for them, one step after the other while live records are too few."""
+"""Positions that are read for them, one step after the other while live URLs are too few."""
 _HTML = ("text/html", "application/xhtml+xml")
 _GROUPS = 32
 """Row groups of records that a page of a filtered list reads at most."""
@@ -218,8 +217,9 @@ def list_newest(request: PageRequest, limit: int) -> Sequence[RecordLine]:
     for span in walk_back(manifest, kinds, _BACK):
         selection = RecordSelection(kinds, span)
         records = _read(request, selection, span.last - span.first + 1)
-        for record in islice((r for r in reversed(records) if not r.deleted), _RECENT):
-            lines.setdefault(str(record.fields.get("url") or record.identifier), record)
+        for record in reversed(records):
+            if not record.deleted:
+                lines.setdefault(str(record.fields.get("url") or record.identifier), record)
         if len(lines) >= limit:
             break
 

@@ -1,7 +1,7 @@
 """A request for a page, the addresses of pages, and the page before it becomes HTML."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -170,15 +170,18 @@ class PageRequest:
         return RecordFilter(match[1] or status, media_type, year)
 
     def list_types(self) -> Sequence[str]:
-        """Return the media types of most captures of the archive, "" if it is unknown."""
+        """Return the media types of captures, the most frequent first; "" if it is unknown."""
         figures = self.parts.repository.figures(self.manifest)
-        return [row.media_type or "" for row in figures.media_types[:_TYPES]] if figures else []
+        return [row.media_type or "" for row in figures.media_types] if figures else []
 
-    def make_form(self, types: Iterable[str]) -> FilterForm | None:
-        """Return the form of a list; None for pages in files, which have no arguments."""
+    def make_form(self, types: Sequence[str]) -> FilterForm | None:
+        """Return the form of a list; None for pages in files, which have no arguments.
+
+        Of the media types `types`, the most frequent first, it has up to 30 to choose from.
+        """
         if self.address.is_static:
             return None
-        return FilterForm(self.read_filter(), sorted({*types} - {""})[:_TYPES])
+        return FilterForm(self.read_filter(), sorted({*types[:_TYPES]} - {""}))
 
     @property
     def serves_content(self) -> bool:

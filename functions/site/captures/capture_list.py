@@ -1,6 +1,7 @@
 """The captures of a URL, of a host or of a domain: a calendar and a list."""
 
 from calendar import Calendar
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
@@ -55,14 +56,14 @@ class FoundCaptures:
     """Captures of a page, the arguments of the next page, and what calendars show.
 
     `marks` are the changes of months, `days` those of the days of a year or less, if it was asked
-    for. `types` are media types to choose from.
+    for. `types` are media types, the most frequent first.
     """
 
     lines: Sequence[CaptureLine]
     more: Mapping[str, object]
     marks: Mapping[str, Sequence[str]]
     days: Mapping[str, Sequence[str]]
-    types: Iterable[str]
+    types: Sequence[str]
 
 
 def show(request: PageRequest) -> SitePage:
@@ -162,8 +163,8 @@ def _find(request: PageRequest, query: CaptureQuery, *, is_few: bool) -> FoundCa
             start = request.number("start")
             following = {"start": start + _MANY} if len(shown) > start + _MANY else {}
             lines = _describe(request, shown[start : start + _MANY])
-            types = {row.mime or row.detected or "" for row in rows}
-            return FoundCaptures(lines, following, marks, days, types)
+            types = Counter(row.mime or row.detected or "" for row in rows)
+            return FoundCaptures(lines, following, marks, days, [t for t, _ in types.most_common()])
     # What a page reads must not depend on how rare a status is, so it may be short.
     rows, more = query.read(request, _FEW if query.has_filter else _MANY)
     begun = key.place.surt if key else None

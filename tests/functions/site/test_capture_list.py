@@ -7,6 +7,7 @@ import pytest
 from builder.store.folder import FolderStore
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.reading.duck_repository import DuckRepository
+from functions.site import page as page_module
 from functions.site.assembly import site_over
 from functions.site.captures import capture_list
 from functions.site.captures.content_change import list_days
@@ -94,6 +95,14 @@ def test_a_reader_chooses_captures_by_status_type_and_year(
     assert "has four digits" in crawl.read(f"{url}&year=20", 400).text
 
 
+def test_the_most_frequent_types_are_those_to_choose_from(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_module, "_TYPES", 1)
+    tree = crawl.read(f"/captures?url={ROOT}&match=host").tree
+    assert tree.xpath("//select[@id='type']/option/text()") == ["all", "text/html"]
+
+
 def test_what_a_reader_chose_is_in_the_form_and_in_links(crawl: Crawl) -> None:
     path = "/captures?url=http://b.cz/&match=exact&status=4xx&type=text/html"
     tree = crawl.read(path).tree
@@ -102,7 +111,10 @@ def test_what_a_reader_chose_is_in_the_form_and_in_links(crawl: Crawl) -> None:
     assert tree.xpath("//input[@id='year']/@value") == [""]
     month = next(link for link in tree.xpath("//a/@href") if "from=201105" in link)
     assert [row[0][:7] for row in rows(crawl, month)] == ["2011-05"]
-    assert not crawl.read(month).tree.xpath("//input[@id='year']")  # a month has its year
+    tree = crawl.read(month).tree
+    assert not tree.xpath("//input[@id='year']")  # a month has its year
+    (day,) = tree.xpath("//table[@class='month']//a/@href")
+    assert "status=4xx&type=text/html&from=20110503" in day
 
 
 def test_the_days_of_a_year_are_marked_and_lead_to_their_captures(crawl: Crawl) -> None:

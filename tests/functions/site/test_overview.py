@@ -81,6 +81,21 @@ def test_the_newest_records_are_those_before_all_collections(front: Crawl, world
     assert texts(front.read("/"), "newest", "//li/a") == list_newest(world)
 
 
+def test_the_newest_records_are_of_several_urls_however_often_each_was_captured(
+    world: World,
+) -> None:
+    first = [capture(number) for number in range(5)]
+    dates = [f"2011-05-{1 + n // 24:02}T{n % 24:02}:00:00Z" for n in range(100)]
+    world.add(
+        [
+            replace(item, identity=f"{item.url} {date}", fetch_date=date)
+            for item in first
+            for date in dates
+        ]
+    )
+    assert len(texts(open_pages(world).read("/"), "newest", "//li/a")) == 5
+
+
 def test_the_newest_records_are_found_behind_what_was_withdrawn(world: World) -> None:
     """A publish of removals alone, more than are read at first, hides nothing."""
     world.add([capture(number) for number in range(200)])
