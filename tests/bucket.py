@@ -2,13 +2,12 @@
 
 import io
 import logging
-import socket
 import subprocess
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -174,15 +173,6 @@ def make_bucket(moto_server: str) -> Iterator[Callable[..., Bucket]]:
     yield make
     for bucket in made:
         bucket.close()
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens at, no two alike: each is held until all are found."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
 
 
 def answers(endpoint: str, process: subprocess.Popen[bytes]) -> bool:

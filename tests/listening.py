@@ -1,13 +1,34 @@
 """The web server of the tests: any of theirs is this one with a handler of its own."""
 
+import random
 import socket
 import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens at, no two alike.
+
+    They are below those that the system gives to connections: one of these is soon taken.
+    """
+    ports: list[int] = []
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 100 * count):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            ports.append(port)
+        if len(ports) == count:
+            break
+    return ports
+
+
+def free_port() -> int:
+    """Return a port that nobody listens at."""
+    return free_ports(1)[0]
 
 
 class QuietHandler(BaseHTTPRequestHandler):

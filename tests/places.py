@@ -20,7 +20,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.bucket import ACCESS_KEY, SECRET_KEY, answers, free_ports, run_moto
+from tests.bucket import ACCESS_KEY, SECRET_KEY, answers, run_moto
+from tests.listening import free_ports
 from tests.proxy import Answer, Seen, proxied
 
 TOOLS = Path(__file__).parents[1] / ".places"

@@ -7,6 +7,7 @@ check are not: their own digest shows that a bit of them was changed.
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -30,6 +31,8 @@ MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, Overfl
 
 _SEAL = re.compile(rb',"sha256":"([0-9a-f]{64})"}\s*\Z')
 _LONGEST = 99  # bytes of a seal, and more
+_BUILDING = threading.RLock()
+"""msgspec 0.22 prepares a struct for all threads at its first use, and dies if two meet there."""
 
 
 def seal(document: bytes) -> bytes:
@@ -51,7 +54,8 @@ def build(kind: type[T], document: Any) -> T:
     Nested ones, tuples and paths are built too. Members that are no fields are ignored. Raises
     ValueError with the place in the document: "... - at `$.sources[3].bytes`".
     """
-    return msgspec.convert(document, kind, dec_hook=lambda other, value: other(value))
+    with _BUILDING:
+        return msgspec.convert(document, kind, dec_hook=lambda other, value: other(value))
 
 
 def to_values(document: Any) -> Any:

@@ -20,7 +20,8 @@ import boto3
 from botocore.config import Config
 
 from tests.aws.build import ARCHITECTURE, ROOT, TEMPLATE, sam
-from tests.aws.runtime import BARE, free_port, started
+from tests.aws.runtime import BARE, started
+from tests.listening import free_port
 from tests.template import load, packed
 
 PYTHON = Path(sys.prefix) / "ministack" / "bin" / "python"

@@ -19,6 +19,7 @@ from urllib.request import Request as Post
 from urllib.request import urlopen
 
 from tests.aws.request import Answer, Kind, Request, answer_of, dumped, http_api
+from tests.listening import free_port
 
 HANDLER = "functions.site.function.handler"
 TIMEOUT = 28
@@ -155,10 +156,3 @@ def started(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

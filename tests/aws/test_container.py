@@ -22,8 +22,8 @@ import pytest
 
 from tests.aws.archive import pages
 from tests.aws.build import ROOT
-from tests.bucket import free_ports
 from tests.e2e.conftest import warc
+from tests.listening import free_port
 
 FILE = ROOT / "infra" / "Containerfile"
 SUITE = ("trixie", "python3,python3-venv,ca-certificates")
@@ -193,7 +193,7 @@ def test_every_command_has_what_it_imports(image: Image) -> None:
 
 
 def test_it_serves_what_its_other_runs_publish(image: Image) -> None:
-    (port,) = free_ports(1)
+    port = free_port()
     described = ("--name", "Ours", "--email", "a@example.org", "--namespace", "archive.example.org")
     assert image.sheaf("init", *described).returncode == 0
     warc(image.home / "one.warc.gz", pages(0, 30))

@@ -19,8 +19,8 @@ import pytest
 import yaml
 
 from functions.config import configuration
-from tests.bucket import free_ports
 from tests.e2e.conftest import sheaf
+from tests.listening import free_ports
 
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"

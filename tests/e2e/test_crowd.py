@@ -4,7 +4,6 @@ import gzip
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from tests.clock import CLOCK
 from tests.e2e.conftest import Home, make_home
 from tests.e2e.test_server import SECONDS, running
 from tests.e2e.test_workers import TWO, children
+from tests.listening import free_port
 
 RULES = Path(__file__).parents[2] / "infra" / "nginx.conf"
 FIRST = "/oai?verb=ListRecords&metadataPrefix=oai_dc"
@@ -167,9 +167,7 @@ def proxy(kind: str, folder: Path, text: str, moved: Mapping[str, str]) -> Itera
     program = shutil.which(kind, path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
         pytest.skip(f"{kind} is not installed: apt-get install {kind}")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        own = free.getsockname()[1]
+    own = free_port()
     listens = {
         "nginx": ("listen 80", f"listen 127.0.0.1:{own}"),
         "caddy": (":80", f"http://127.0.0.1:{own}"),

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from tests.e2e.conftest import warc
 from tests.e2e.test_server import SECONDS
+from tests.listening import free_port
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "builder" / "commands" / "demo" / "files" / "library.warc.gz"
@@ -64,9 +64,7 @@ def run(script: str, folder: Path) -> str:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_tutorial(tmp_path: Path) -> None:
     """With an archive that is here, in place of the one that it downloads."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     script = re.sub(
         "^curl -LO .+$", f"cp {SAMPLE} iana.warc.gz", commands("guide/tutorial.md"), flags=re.M
     )

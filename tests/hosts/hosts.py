@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.hosts import bucket
+from tests.listening import free_port
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/guide/static-hosting.md"
@@ -76,9 +76,7 @@ def copy_settings(name: str, folder: Path, *changed: str) -> None:
 def followed(host: str, site: Path, folder: Path) -> Iterator[str]:
     """Carry out the steps with a port that no other process took; give the address of the host."""
     for attempt in range(4):
-        with socket.socket() as probe:
-            probe.bind(("", 0))
-            port: int = probe.getsockname()[1]
+        port = free_port()
         try:
             follow(host, site, folder, port)
             break

@@ -14,6 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.e2e.conftest import ARCHIVES, SHARED, make_home
 from tests.e2e.test_server import running
+from tests.listening import free_port
 from tests.pages import chromium as chromium  # first: it skips where there is none
 from tests.pages.test_replay import REAL, settle
 
@@ -45,13 +46,6 @@ def pages(path: Path) -> list[str]:
                 url = fields.get_header("WARC-Target-URI")
                 sizes[url] = max(sizes.get(url, (0, "")), (size, f"{stamp}/{url}"))
     return [page for _, page in sorted(sizes.values(), reverse=True)[:2]]
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.conftest import Home
 from tests.e2e.test_server import running
+from tests.listening import free_port
 from tests.pages import archive
 from tests.pages import chromium as chromium  # first: it skips where there is none
 from tests.pages.browser import Reader
@@ -72,17 +73,11 @@ def test_a_hostile_copy_runs_loads_and_sends_nothing(browser: Any, home: Home) -
         page.close()
 
 
-def find_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @contextmanager
 def catalogue(home: Home, address: str) -> Iterator[dict[str, str]]:
     """Serve with addresses of copies; give each record's first dc:identifier, as harvested."""
     sickle = pytest.importorskip("sickle")
-    port = find_port()
+    port = free_port()
     base = f"http://127.0.0.1:{port}/oai"
     settings = {"SHEAF_REPOSITORY_BASE_URL": base, "SHEAF_CONTENT_ADDRESS": json.dumps([address])}
     with running(home, "--port", port, **settings):
@@ -111,7 +106,7 @@ def pywb(home: Home, folder: Path) -> Iterator[str]:
     source = home.folder / "sources" / "museum-2009.warc.gz"
     for line in (["init", "museum"], ["add", "museum", source]):
         subprocess.run([*run, *line], cwd=folder, check=True, capture_output=True, timeout=60)
-    port = find_port()
+    port = free_port()
     server = subprocess.Popen(
         [PYWB / "python", PYWB / "wayback", "--port", str(port), "--bind", "127.0.0.1"],
         cwd=folder,

@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.conftest import make_home
 from tests.e2e.test_server import running
+from tests.listening import free_port
 from tests.pages import chromium  # first: it skips where there is none
 from tests.pages.archive import Capture, write
 from tests.pages.test_replay import DATE, HOST, picture, settle
@@ -152,9 +153,7 @@ class ScriptSite:
 
 @pytest.fixture(scope="module")
 def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptSite]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     main, other = (f"http://{name}.sheaf.localhost:{port}" for name in ("main", "replay"))
     home = settle(make_home(tmp_path_factory.mktemp("scripts") / "home"))
     assert home("ingest", write(home.folder / "own.warc.gz", OWN)).code == 0

@@ -1,6 +1,9 @@
 """Forms of the store's documents: what Sheaf 0.2.0 wrote is read, and written with equal bytes."""
 
+import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,3 +82,28 @@ def test_another_schema_is_refused(kind: Any) -> None:
 def test_a_wrong_value_is_named_by_its_place() -> None:
     with pytest.raises(DamagedStore, match=r"a leaf .*`\$\.files\[0\]\.groups\[1\]\[2\]`"):
         Leaf.from_json(FORMS[Leaf].replace(b"null,1,2", b'null,"1",2'))
+
+
+def test_two_threads_may_read_the_first_document_of_a_kind() -> None:
+    """The second one comes while the kind is being prepared; without care, the process dies."""
+    program = """
+import threading
+from functions.snapshot import seal
+entered = threading.Event()
+def prepare():
+    entered.set()
+    threading.Event().wait(0.3)
+    return int
+class Inner(seal.Struct):
+    number: "prepare()"
+class Outer(seal.Struct):
+    inner: Inner
+first = threading.Thread(target=seal.build, args=(Outer, {"inner": {"number": 1}}))
+first.start()
+entered.wait()
+print(seal.build(Outer, {"inner": {"number": 2}}).inner.number)
+first.join()
+"""
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
