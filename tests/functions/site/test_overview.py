@@ -1,9 +1,7 @@
 """The first page over a store: the largest of all collections, and what was published last."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -15,13 +13,6 @@ from tests.functions.site.crawl import Crawl, Visit
 
 MANY = 101
 """Collections, more than a page of their list has."""
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path / "store")
-    yield world
-    world.close()
 
 
 @pytest.fixture

@@ -1,0 +1,5 @@
+"""A store to publish into."""
+
+from tests.builder.conftest import world
+
+__all__ = ["world"]
