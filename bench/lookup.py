@@ -41,10 +41,11 @@ from isal import isal_zlib
 
 from bench import baseline
 from bench.harvest import rows
-from bench.server import CONFIGURATION, NAMESPACE, Server, gunicorn, open_port, sheaf, started
+from bench.server import CONFIGURATION, NAMESPACE, Server, gunicorn, sheaf, started
 from builder.store.folder import FolderStore
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import oai_name
+from tests.listening import free_port
 
 _OF_HOST = 100
 """Captures of a host."""
@@ -312,7 +313,7 @@ def open_pywb(folder: Path, environment: Path, stack: ExitStack) -> Iterator[Loo
     )
     servers = []
     for program in ("warcserver", "wayback"):
-        port = open_port()
+        port = free_port()
         command = ["-p", str(port), "-b", "127.0.0.1"]
         place = str(environment / "bin" / program)
         process = stack.enter_context(started([place, *command], {}, folder))

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench import baseline
+from tests.listening import free_port
 
 NAMESPACE = "bench.example.org"
 CONFIGURATION = f"[repository]\nnamespace = '{NAMESPACE}'\n[publish]\nlead = 1\n"
@@ -85,14 +86,6 @@ def _children(process: int) -> list[int]:
     return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def open_port() -> int:
-    """Return a port that is free."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
 @contextmanager
 def started(
     command: list[str], environment: Mapping[str, str], folder: Path | None = None
@@ -130,7 +123,7 @@ def sheaf(store: Path, folder: Path, workers: int = 1, **environment: str) -> It
 @contextmanager
 def gunicorn(database: Path, paging: str, workers: int = 1) -> Iterator[Server]:
     """Run the baseline on a database, with pages by OFFSET or by key (see bench.baseline)."""
-    address = f"127.0.0.1:{open_port()}"
+    address = f"127.0.0.1:{free_port()}"
     command = [sys.executable, "-m", "gunicorn", "-w", str(workers), "-b", address]
     command += ["--log-level", "error", "bench.baseline:application"]
     settings = {baseline.DATABASE: str(database), baseline.PAGING: paging}
@@ -149,7 +142,7 @@ def write_server(root: Path) -> Callable[[int], str]:
 def nginx(write: Callable[[int], str], folder: Path, workers: int = 1) -> Iterator[Server]:
     """Run nginx with the server that `write` makes for a port, set up in `folder`."""
     user = "user root; " if os.geteuid() == 0 else ""
-    port = open_port()
+    port = free_port()
     module = f"load_module {NJS};\n" if NJS.exists() else ""
     (folder / "nginx.conf").write_text(
         f"{module}{user}daemon off; worker_processes {workers}; pid {folder}/pid;\n"
