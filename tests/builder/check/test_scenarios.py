@@ -13,12 +13,12 @@ from urllib.request import urlopen
 
 import pytest
 
-from bench.server import open_port
 from builder.check.checks import load_checks
 from builder.check.comparison import join
 from builder.check.report import make_report
 from tests.builder.check.visiting import visiting
 from tests.e2e.conftest import SHARED
+from tests.listening import free_port
 
 FOLDER = SHARED / "reports" / "harvest"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="shared/data/reports is not here")
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="shared/data/reports
 
 @pytest.fixture(scope="module")
 def base() -> Iterator[str]:
-    port = open_port()
+    port = free_port()
     command = [sys.executable, "-W", "ignore", "fake.py", str(port), "scen1.py"]
     with subprocess.Popen(command, cwd=FOLDER, stderr=subprocess.DEVNULL) as process:
         url = f"http://127.0.0.1:{port}"
