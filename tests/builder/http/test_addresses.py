@@ -24,7 +24,7 @@ PRIVATE = """
 
 @pytest.mark.parametrize(
     ("address", "public"),
-    [*((one, True) for one in PUBLIC.split()), *((one, False) for one in PRIVATE.split())],
+    [*((text, True) for text in PUBLIC.split()), *((text, False) for text in PRIVATE.split())],
 )
 def test_public_addresses_alone_are_asked(address: str, public: bool) -> None:
     assert is_public(address) == public
@@ -81,8 +81,8 @@ def test_a_host_that_is_named_may_be_private() -> None:
 @pytest.mark.parametrize("host", ["one.execute-api.localhost", "ONE.LocalHost."])
 def test_a_name_below_localhost_is_this_machine(host: str) -> None:
     """As curl and browsers have it: so is an emulator's gateway reached by its own address."""
-    found = AnyAddresses().addresses(host, 80)
-    assert {str(address[0]) for _, address in found} <= {"127.0.0.1", "::1"}
-    assert found
+    addresses = {str(address[0]) for _, address in AnyAddresses().addresses(host, 80)}
+    assert addresses
+    assert addresses <= {"127.0.0.1", "::1"}
     with pytest.raises(FetchError):
         AnyAddresses().addresses("notlocalhost.invalid", 80)

@@ -25,12 +25,12 @@ def test_checks_are_listed_the_newest_first() -> None:
     some = [check(1, "1/2"), check(2, "2/2", damage=3), check(3, "", percent=2.5)]
     text = crawl(some).read("/checks").text
     assert "Every object was read and compared with its digest since 2 March 2026" in text
-    kept = [("2.5 %", 0), ("2/2", 3), ("1/2", 0)]
-    lines = [f"{part} 617 1,234 {damage}" for part, damage in kept]
+    damages = [("2.5 %", 0), ("2/2", 3), ("1/2", 0)]
+    lines = [f"{part} 617 1,234 {damage}" for part, damage in damages]
     places = [text.index(line) for line in lines]
     assert places == sorted(places)
     rows = crawl(some).read_table("/checks", "checks")
-    assert [row["damage"] for row in rows] == [damage for _, damage in kept]
+    assert [row["damage"] for row in rows] == [damage for _, damage in damages]
     assert rows[1]["ended"] == "2026-03-03T12:00:00Z"
     assert "Kontroly dat" in crawl(some).read("/checks?lang=cs").text
 
